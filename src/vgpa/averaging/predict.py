@@ -1,0 +1,76 @@
+"""The network's answer for one view graph: a single forward pass, and the paper's fine-tuning on that graph.
+
+Here float64 numpy crosses into float32 torch (`graph_tensors`) and back (`poses_from_tensors`); nowhere else in
+the solver.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vgpa.config import AveragingConfig, Device
+from vgpa.geometry.rigid import Rigid
+from vgpa.geometry.rotation import normalize
+from vgpa.network.losses import relative_pose_loss
+from vgpa.network.posenet import PoseNet
+from vgpa.network.weights import load_posenet
+from vgpa.scene import ViewGraph
+
+GraphTensors = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> Rigid:
+    """cam_from_world of every image by the network, fine-tuned on the graph if the config asks for it."""
+    where = torch.device("cuda" if device == "auto" and torch.cuda.is_available() else device.replace("auto", "cpu"))
+    net = load_posenet(config.weights).to(where)
+    tensors = graph_tensors(graph, where)
+    if config.finetune_steps > 0:
+        net = finetune(net, tensors, graph.num_images, config)
+    with torch.no_grad():
+        return poses_from_tensors(*net(*tensors, graph.num_images))
+
+
+def finetune(net: PoseNet, tensors: GraphTensors, num_images: int, config: AveragingConfig) -> PoseNet:
+    """The network after some steps on this graph's own consistency loss (eq. 1); the best iterate is kept."""
+    net = copy.deepcopy(net)
+    optimizer = torch.optim.Adam(net.parameters(), lr=config.finetune_learning_rate)
+    best_loss, best_state = math.inf, copy.deepcopy(net.state_dict())
+    for step in range(config.finetune_steps + 1):
+        loss = relative_pose_loss(*net(*tensors, num_images), *tensors)
+        if loss.item() < best_loss:
+            best_loss, best_state = loss.item(), copy.deepcopy(net.state_dict())
+        if step == config.finetune_steps:
+            break
+        fraction = step / config.finetune_steps
+        for group in optimizer.param_groups:
+            group["lr"] = config.finetune_learning_rate * 0.5 * (1 + math.cos(math.pi * fraction))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+    net.load_state_dict(best_state)
+    return net
+
+
+def graph_tensors(graph: ViewGraph, device: torch.device) -> GraphTensors:
+    """(edge_index, rotation, direction, has_direction) as float32 tensors: what the network and its loss read."""
+    motion = graph.cam_j_from_cam_i
+    return (
+        torch.tensor(graph.edge_index, device=device),
+        torch.tensor(motion.rotation, dtype=torch.float32, device=device),
+        torch.tensor(motion.translation, dtype=torch.float32, device=device),
+        torch.tensor(graph.has_direction, device=device),
+    )
+
+
+def poses_from_tensors(quaternion_wxyz: Tensor, translation: Tensor) -> Rigid:
+    """cam_from_world in float64 numpy from the network's output."""
+    return Rigid(
+        normalize(quaternion_wxyz.detach().cpu().numpy().astype(np.float64)),
+        translation.detach().cpu().numpy().astype(np.float64),
+    )

@@ -1,0 +1,94 @@
+"""Bundle adjustment by pycolmap: all poses, points and (where asked) intrinsics of a model at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pycolmap
+
+from vgpa.colmap.cameras import from_pycolmap
+from vgpa.colmap.model import model_to_pycolmap
+from vgpa.colmap.silence import silenced
+from vgpa.geometry.rigid import Rigid
+from vgpa.geometry.rotation import normalize, wxyz_from_xyzw
+from vgpa.scene import Keypoints, Poses, Reconstruction
+
+LOSSES = {"huber": pycolmap.LossFunctionType.HUBER, "cauchy": pycolmap.LossFunctionType.CAUCHY}
+
+
+@dataclass(frozen=True)
+class BundleOptions:
+    """How to adjust.
+
+    Attributes:
+        loss, loss_scale_px: robust loss on the reprojection error, and where it turns from quadratic to robust.
+        tolerance: relative decrease of the cost at which to stop.
+        max_iterations: iterations at which to stop in any case.
+        refine_intrinsics: focal length and distortion are free (the principal point is not).
+        num_threads: threads of the solver.
+    """
+
+    loss: Literal["huber", "cauchy"]
+    loss_scale_px: float
+    tolerance: float
+    max_iterations: int
+    refine_intrinsics: bool
+    num_threads: int
+
+
+def bundle_adjust(reconstruction: Reconstruction, keypoints: Keypoints, options: BundleOptions) -> Reconstruction:
+    """The same model with the poses, points and intrinsics that minimise the robust reprojection error."""
+    if reconstruction.num_registered < 2 or reconstruction.num_points == 0:
+        return reconstruction
+    model = model_to_pycolmap(reconstruction, keypoints)
+    point_ids = sorted(model.points3D)
+    config = pycolmap.BundleAdjustmentConfig()
+    for image_id in model.reg_image_ids():
+        config.add_image(image_id)
+    config.fix_gauge(pycolmap.BundleAdjustmentGauge.TWO_CAMS_FROM_WORLD)
+    with silenced():
+        pycolmap.create_default_ceres_bundle_adjuster(_to_pycolmap(options), config, model).solve()
+    return replace(
+        reconstruction,
+        images=reconstruction.images.with_cameras(_read_cameras(model, reconstruction)),
+        poses=_read_poses(model, reconstruction),
+        xyz=np.array([model.points3D[point_id].xyz for point_id in point_ids]),
+    )
+
+
+def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
+    result = pycolmap.BundleAdjustmentOptions()
+    result.print_summary = False
+    result.refine_focal_length = options.refine_intrinsics
+    result.refine_extra_params = options.refine_intrinsics
+    result.refine_principal_point = False
+    result.ceres.loss_function_type = LOSSES[options.loss]
+    result.ceres.loss_function_scale = options.loss_scale_px
+    # pycolmap's own default is 0: it would always run to the last iteration.
+    result.ceres.solver_options.function_tolerance = options.tolerance
+    result.ceres.solver_options.max_num_iterations = options.max_iterations
+    result.ceres.solver_options.num_threads = options.num_threads
+    return result
+
+
+def _read_cameras(model: pycolmap.Reconstruction, before: Reconstruction) -> tuple:  # type: ignore[type-arg]
+    """Refined cameras; where the focal length first came from is remembered."""
+    return tuple(
+        replace(from_pycolmap(model.cameras[k + 1]), focal_source=camera.focal_source)
+        if k + 1 in model.cameras
+        else camera
+        for k, camera in enumerate(before.images.cameras)
+    )
+
+
+def _read_poses(model: pycolmap.Reconstruction, before: Reconstruction) -> Poses:
+    registered = np.flatnonzero(before.poses.is_known)
+    ids = before.images.image_id[registered].tolist()
+    poses = [model.images[image_id].cam_from_world() for image_id in ids]
+    cam_from_world = Rigid(
+        normalize(wxyz_from_xyzw(np.array([pose.rotation.quat for pose in poses]))),
+        np.array([pose.translation for pose in poses]),
+    )
+    return Poses.of_all(cam_from_world).scatter(registered, len(before.poses))

@@ -1,0 +1,96 @@
+"""Cameras across the border: our `Camera` to pycolmap's and back, and pixels to rays and back for many at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pycolmap
+from numpy.typing import NDArray
+
+from vgpa.errors import InputError
+from vgpa.geometry.rotation import FloatArray, normalize
+from vgpa.scene import Camera, FocalSource, ImageSet
+
+
+def to_pycolmap(camera: Camera, camera_id: int) -> pycolmap.Camera:
+    """pycolmap's camera with the same model, size and parameters."""
+    result = pycolmap.Camera(
+        model=camera.model,
+        width=camera.width_px,
+        height=camera.height_px,
+        params=camera.params,
+        camera_id=camera_id,
+    )
+    result.has_prior_focal_length = camera.focal_source is not FocalSource.GUESS
+    return result
+
+
+def from_pycolmap(camera: pycolmap.Camera) -> Camera:
+    """Our camera with the same model, size and parameters."""
+    source = FocalSource.PRIOR if camera.has_prior_focal_length else FocalSource.GUESS
+    return Camera(camera.model_name, camera.width, camera.height, np.array(camera.params), source)
+
+
+def model_name(model_id: int) -> str:
+    """COLMAP's name of a camera model number, as databases store it."""
+    try:
+        return str(pycolmap.CameraModelId(model_id).name)
+    except ValueError as error:
+        raise ValueError(f"camera model number {model_id} is unknown") from error
+
+
+def check_params(model: str, params: str) -> None:
+    """Raise a sentence for the user unless the parameter string fits the model (both as COLMAP's users write them)."""
+    if model not in pycolmap.CameraModelId.__members__ or model == "INVALID":
+        names = ", ".join(name for name in pycolmap.CameraModelId.__members__ if name != "INVALID")
+        raise InputError(f"The camera model {model!r} is unknown", f"Use one of {names}")
+    if not params:
+        return
+    camera = pycolmap.Camera.create_from_model_name(0, model, 1.0, 1, 1)
+    expected = camera.params_info
+    if not camera.set_params_from_string(params):
+        raise InputError(
+            f"The camera parameters {params!r} do not fit the model {model}",
+            f"Give {len(camera.params)} numbers separated by commas: {expected}",
+        )
+
+
+def mean_focal_px(camera: Camera) -> float:
+    """Focal length in pixels, the mean of both axes."""
+    return float(to_pycolmap(camera, 1).mean_focal_length())
+
+
+def unproject(images: ImageSet, image_idx: NDArray[np.int64], xy_px: FloatArray) -> FloatArray:
+    """Unit rays of pixels, each in the frame of its image's camera.
+
+    Args:
+        images: gives each image's camera.
+        image_idx: (n,) image of each pixel; xy_px: (n, 2).
+
+    Returns:
+        (n, 3) unit rays; not finite where a distortion has no inverse.
+    """
+    rays = np.full((len(xy_px), 3), np.nan)
+    for camera, rows in _by_camera(images, image_idx):
+        # Pinhole rays (x, y, 1); pixels that cannot be undistorted come back as NaN.
+        rays[rows] = normalize(np.column_stack([camera.cam_from_img(xy_px[rows]), np.ones(len(rows))]))
+    return rays
+
+
+def project(images: ImageSet, image_idx: NDArray[np.int64], xyz_cam: FloatArray) -> FloatArray:
+    """Pixels of points given in the frame of their image's camera; not finite behind it. (n, 3) -> (n, 2)."""
+    xy_px = np.full((len(xyz_cam), 2), np.nan)
+    for camera, rows in _by_camera(images, image_idx):
+        xy_px[rows] = camera.img_from_cam(xyz_cam[rows])
+    xy_px[~(xyz_cam[:, 2] > 0)] = np.nan
+    return xy_px
+
+
+def _by_camera(
+    images: ImageSet, image_idx: NDArray[np.int64]
+) -> list[tuple[pycolmap.Camera, NDArray[np.int64]]]:
+    """Rows of `image_idx` grouped by the camera that took the image."""
+    camera_idx = images.camera_idx[image_idx]
+    order = np.argsort(camera_idx, kind="stable")
+    used, starts = np.unique(camera_idx[order], return_index=True)
+    groups = np.split(order, starts[1:]) if len(used) else []
+    return [(to_pycolmap(images.cameras[c], 1), rows) for c, rows in zip(used, groups, strict=True)]

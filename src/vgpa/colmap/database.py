@@ -1,0 +1,216 @@
+"""A COLMAP database, read into a `Problem`.
+
+Read with sqlite itself, in read-only mode: pycolmap rewrites a database when it opens it, and users' files are
+not ours to change. Only the tables that every COLMAP version has are touched, and sizes are checked before
+anything is allocated. A pair's relative pose is taken from the database, or recovered from its geometry where
+the database has none (METHOD section 1).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pycolmap
+from numpy.typing import NDArray
+
+from vgpa.colmap.cameras import model_name, to_pycolmap
+from vgpa.colmap.silence import silenced
+from vgpa.errors import InputError
+from vgpa.geometry.rigid import Rigid
+from vgpa.geometry.rotation import matrix_to_quaternion_wxyz, normalize
+from vgpa.scene import Camera, FocalSource, ImageSet, Keypoints, Matches, Problem, ViewGraph
+
+MAX_NUM_IMAGES = 2147483647
+"""COLMAP numbers the pair of images a < b as a * MAX_NUM_IMAGES + b."""
+
+Config = pycolmap.TwoViewGeometryConfiguration
+USABLE = {
+    int(config)
+    for config in (
+        Config.CALIBRATED,
+        Config.UNCALIBRATED,
+        Config.PLANAR,
+        Config.PANORAMIC,
+        Config.PLANAR_OR_PANORAMIC,
+    )
+}
+MIN_BASELINE = 1e-6
+"""Relative translations shorter than this (COLMAP's planar poses are in units of the plane's distance) say nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """One row of two_view_geometries, with image indices in place of ids."""
+
+    i: int
+    j: int
+    config: int
+    matches: NDArray[np.int64]
+    matrices: dict[str, NDArray[np.float64] | None]
+    quaternion_wxyz: NDArray[np.float64] | None
+    translation: NDArray[np.float64] | None
+
+
+def read_problem(path: Path) -> Problem:
+    """Images, keypoints, view graph and matches of a COLMAP database.
+
+    Images are ordered by id, so that i < j in the view graph exactly when COLMAP's pair has id_i < id_j.
+    """
+    if not path.is_file():
+        raise InputError(f"There is no database at {path}", "Give the path of a COLMAP database.db")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            images = _read_images(connection)
+            keypoints = _read_keypoints(connection, images)
+            return _assemble(connection, images, keypoints)
+    except (sqlite3.Error, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{path} cannot be read as a COLMAP database ({error})",
+            "Check that the file is complete and was made by COLMAP, pycolmap or vgpa",
+        ) from error
+
+
+def _read_images(connection: sqlite3.Connection) -> ImageSet:
+    camera_ids, cameras = [], []
+    query = "SELECT camera_id, model, width, height, params, prior_focal_length FROM cameras ORDER BY camera_id"
+    for camera_id, model, width, height, params, has_prior in connection.execute(query):
+        source = FocalSource.PRIOR if has_prior else FocalSource.GUESS
+        camera = Camera(model_name(model), width, height, _array(params, np.float64, (-1,)), source)
+        if not to_pycolmap(camera, 1).verify_params():
+            raise ValueError(f"camera {camera_id} has a wrong number of parameters")
+        camera_ids.append(camera_id)
+        cameras.append(camera)
+    index = {camera_id: k for k, camera_id in enumerate(camera_ids)}
+    rows = connection.execute("SELECT image_id, name, camera_id FROM images ORDER BY image_id").fetchall()
+    missing = [name for _, name, camera_id in rows if camera_id not in index]
+    if missing:
+        raise ValueError(f"image {missing[0]!r} names a camera that is not there")
+    return ImageSet(
+        tuple(str(name) for _, name, _ in rows),
+        np.array([index[camera_id] for _, _, camera_id in rows], dtype=np.int64),
+        tuple(cameras),
+        np.array([image_id for image_id, _, _ in rows], dtype=np.int64),
+    )
+
+
+def _read_keypoints(connection: sqlite3.Connection, images: ImageSet) -> Keypoints:
+    index = {int(image_id): k for k, image_id in enumerate(images.image_id)}
+    parts = [np.zeros((0, 2), dtype=np.float32)] * len(images)
+    for image_id, rows, cols, data in connection.execute("SELECT image_id, rows, cols, data FROM keypoints"):
+        if image_id in index and rows > 0:
+            if cols not in (2, 4, 6):
+                raise ValueError(f"keypoints of image {image_id} have {cols} columns, not 2, 4 or 6")
+            parts[index[image_id]] = _array(data, np.float32, (rows, cols))[:, :2]
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    return Keypoints(offsets, np.concatenate(parts) if parts else np.zeros((0, 2)))
+
+
+def _assemble(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints) -> Problem:
+    num_raw = dict(connection.execute("SELECT pair_id, rows FROM matches").fetchall())
+    edges, motions, counts, matches = [], [], [], []
+    for pair_id, pair in _read_pairs(connection, images, keypoints):
+        motion = _relative_motion(pair, images, keypoints)
+        if motion is not None:
+            edges.append((pair.i, pair.j))
+            motions.append(motion)
+            counts.append((len(pair.matches), max(num_raw.get(pair_id, 0), len(pair.matches))))
+            matches.append(pair.matches)
+    num = len(edges)
+    quaternion = np.array([q for q, _ in motions]).reshape(num, 4)
+    translation = np.array([t for _, t in motions]).reshape(num, 3)
+    has_direction = np.linalg.norm(translation, axis=-1) > MIN_BASELINE
+    translation = np.where(has_direction[:, None], normalize(translation), 0.0)
+    count = np.array(counts, dtype=np.int64).reshape(num, 2)
+    graph = ViewGraph(
+        len(images),
+        np.array(edges, dtype=np.int64).reshape(num, 2).T,
+        Rigid(normalize(quaternion), translation),
+        has_direction,
+        count[:, 0],
+        count[:, 1],
+    )
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in matches])])
+    flat = np.concatenate(matches) if matches else np.zeros((0, 2), dtype=np.int64)
+    return Problem(images, keypoints, graph, Matches(offsets, flat))
+
+
+def _read_pairs(
+    connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints
+) -> Iterator[tuple[int, _Pair]]:
+    """Usable rows of two_view_geometries, in the order of their pair ids."""
+    index = {int(image_id): k for k, image_id in enumerate(images.image_id)}
+    num_keypoints = keypoints.num_of()
+    query = "SELECT pair_id, rows, data, config, F, E, H, qvec, tvec FROM two_view_geometries ORDER BY pair_id"
+    for pair_id, rows, data, config, f, e, h, qvec, tvec in connection.execute(query):
+        id_i, id_j = divmod(pair_id, MAX_NUM_IMAGES)
+        if config not in USABLE or rows <= 0:
+            continue
+        if id_i not in index or id_j not in index:
+            raise ValueError(f"pair {id_i}-{id_j} names an image that is not there")
+        i, j = index[id_i], index[id_j]
+        matches = _array(data, np.uint32, (rows, 2)).astype(np.int64)
+        if (matches >= (num_keypoints[i], num_keypoints[j])).any():
+            raise ValueError(f"pair {id_i}-{id_j} matches a keypoint that is not there")
+        matrices = {
+            name: None if blob is None else _array(blob, np.float64, (3, 3))
+            for name, blob in (("F", f), ("E", e), ("H", h))
+        }
+        quaternion = None if qvec is None else _array(qvec, np.float64, (4,))
+        translation = None if tvec is None else _array(tvec, np.float64, (3,))
+        yield pair_id, _Pair(i, j, config, matches, matrices, quaternion, translation)
+
+
+def _relative_motion(
+    pair: _Pair, images: ImageSet, keypoints: Keypoints
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Quaternion (wxyz) and translation of cam_j_from_cam_i; zero translation without a baseline; None if unknown."""
+    quaternion, translation = pair.quaternion_wxyz, pair.translation
+    if quaternion is None or translation is None or not np.linalg.norm(quaternion) > 0.5:
+        recovered = _recover_motion(pair, images, keypoints)
+        if recovered is None:
+            return None
+        quaternion, translation = recovered
+    if not (np.isfinite(quaternion).all() and np.isfinite(translation).all()):
+        return None
+    is_panoramic = pair.config == int(Config.PANORAMIC)
+    return quaternion, np.zeros(3) if is_panoramic else translation
+
+
+def _recover_motion(
+    pair: _Pair, images: ImageSet, keypoints: Keypoints
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """The pose that the stored E, F or H and the inlier matches imply, by positive depth."""
+    geometry = pycolmap.TwoViewGeometry()
+    geometry.config = pair.config
+    geometry.inlier_matches = pair.matches.astype(np.uint32)
+    for name, matrix in pair.matrices.items():
+        if matrix is not None:
+            setattr(geometry, name, matrix)
+    with silenced():
+        found = pycolmap.estimate_two_view_geometry_pose(
+            to_pycolmap(images.camera_of(pair.i), 1),
+            keypoints.of(pair.i),
+            to_pycolmap(images.camera_of(pair.j), 2),
+            keypoints.of(pair.j),
+            geometry,
+        )
+    if not found or geometry.cam2_from_cam1 is None:
+        return None
+    matrix = geometry.cam2_from_cam1.matrix()
+    return matrix_to_quaternion_wxyz(matrix[:, :3]), matrix[:, 3]
+
+
+def _array(blob: bytes | None, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A blob as a finite array of the given shape; -1 stands for any length."""
+    array = np.frombuffer(blob or b"", dtype=dtype)
+    if -1 not in shape and array.size != int(np.prod(shape)):
+        raise ValueError(f"a blob of {array.size} numbers should hold {' x '.join(map(str, shape))}")
+    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+        raise ValueError("a blob holds numbers that are not finite")
+    return array.reshape(shape)

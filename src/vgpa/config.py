@@ -1,0 +1,155 @@
+"""Every setting of a run, as frozen dataclasses: one per stage, and presets that return a whole set.
+
+A preset is a function, a variation is `dataclasses.replace`, and the settings of a run are written to
+`config.json` beside its result. The field comments are what the command line shows as help.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Literal
+
+Preset = Literal["default", "fast", "paper"]
+Device = Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True)
+class FeatureConfig:
+    """SIFT extraction and the cameras that images are read with."""
+
+    max_image_size: int = 1600
+    """Longer image side in pixels at which features are detected; larger photos are scaled down for it."""
+    max_num_features: int = 8192
+    """Features kept per image, largest scale first."""
+    camera_model: str = "SIMPLE_RADIAL"
+    """COLMAP camera model of the photos."""
+    camera_params: str = ""
+    """Known intrinsics in COLMAP's order, comma separated; held fixed in bundle adjustment."""
+    single_camera: bool = False
+    """All photos were taken by one camera with one setting."""
+
+
+@dataclass(frozen=True)
+class MatchConfig:
+    """Matching and two-view verification."""
+
+    max_ratio: float = 0.8
+    """Lowe's ratio test: best distance over second best."""
+    max_error_px: float = 4.0
+    """Epipolar error at which a match is still an inlier."""
+    min_num_inliers: int = 15
+    """Pairs with fewer verified matches are not stored."""
+
+
+@dataclass(frozen=True)
+class GraphConfig:
+    """Which verified pairs enter the view graph, and how tracks are built from their matches."""
+
+    min_num_inliers: int = 30
+    """Verified matches an edge needs."""
+    min_inlier_ratio: float = 0.25
+    """Verified matches over all matches of the pair that an edge needs."""
+    min_track_length: int = 3
+    """Images a track must be seen in."""
+    max_spread_px: float = 10.0
+    """Two keypoints of one image in one track may be this far apart; a wider track is inconsistent and dropped."""
+
+
+@dataclass(frozen=True)
+class AveragingConfig:
+    """From view graph to poses."""
+
+    weights: str = "paper"
+    """Name of shipped weights, or the path of a safetensors file."""
+    finetune_steps: int = 0
+    """Steps of fine-tuning the network on this graph (the paper: 200)."""
+    finetune_learning_rate: float = 1e-3
+    """Adam's step size in fine-tuning; it falls to zero along a cosine."""
+    robust: bool = True
+    """Robust averaging of the raw poses, started from the network's answer or a spanning tree's."""
+    rotation_sigma_deg: float = 5.0
+    """Geman-McClure scale of rotation averaging."""
+    max_rotation_error_deg: float = 10.0
+    """Edges that disagree with the averaged rotations by more are dropped."""
+    direction_sigma_deg: float = 5.0
+    """Geman-McClure scale of direction residuals in position averaging."""
+
+
+@dataclass(frozen=True)
+class BundleRound:
+    """One round: triangulate, filter, adjust."""
+
+    max_error_px: float
+    """Observations with a larger reprojection error are left out of the round."""
+    loss: Literal["huber", "cauchy"]
+    """Robust loss on the reprojection error."""
+    loss_scale_px: float
+    """Where the loss turns from quadratic to robust."""
+    tolerance: float
+    """Relative decrease of the cost at which the round ends."""
+    max_iterations: int
+    """Iterations at which it ends in any case."""
+    refine_intrinsics: bool
+    """Focal length and distortion are free in this round (unless they are fixed for the run)."""
+    min_num_covered: int | None = None
+    """Use only the longest tracks, until every image has this many observations; None uses all tracks."""
+
+
+@dataclass(frozen=True)
+class MappingConfig:
+    """From poses to a finished model."""
+
+    rounds: tuple[BundleRound, ...]
+    """Rounds in order; the last one decides which points stay."""
+    min_angle_deg: float = 1.0
+    """Points whose rays meet at a smaller angle are not used."""
+    min_num_points: int = 10
+    """Images that see fewer points are dropped."""
+    fix_intrinsics: bool = False
+    """Keep every camera's intrinsics as they are."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings of a run."""
+
+    features: FeatureConfig
+    matching: MatchConfig
+    graph: GraphConfig
+    averaging: AveragingConfig
+    mapping: MappingConfig
+    seed: int = 0
+    device: Device = "auto"
+    num_threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+
+
+def default() -> Config:
+    """The best accuracy and coverage."""
+    rounds = (
+        BundleRound(180, "cauchy", 2.0, 1e-4, 50, refine_intrinsics=False, min_num_covered=200),
+        BundleRound(12, "huber", 1.0, 1e-5, 50, refine_intrinsics=True, min_num_covered=400),
+        BundleRound(4, "huber", 1.0, 1e-6, 100, refine_intrinsics=True),
+    )
+    return Config(FeatureConfig(), MatchConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
+
+
+def fast() -> Config:
+    """The quickest model that is still good for a preview."""
+    rounds = (
+        BundleRound(180, "cauchy", 2.0, 1e-3, 30, refine_intrinsics=False, min_num_covered=100),
+        BundleRound(8, "huber", 1.0, 1e-4, 30, refine_intrinsics=True, min_num_covered=200),
+    )
+    features = FeatureConfig(max_image_size=1200, max_num_features=4096)
+    return Config(features, MatchConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
+
+
+def paper() -> Config:
+    """The paper to the letter: one forward pass, 200 steps of fine-tuning, DLT, two rounds of robust adjustment."""
+    huber = BundleRound(float("inf"), "huber", 0.1, 1e-4, 300, refine_intrinsics=True)
+    rounds = (huber, BundleRound(5.0, "huber", 0.1, 1e-4, 300, refine_intrinsics=True))
+    averaging = AveragingConfig(finetune_steps=200, robust=False)
+    return Config(FeatureConfig(), MatchConfig(), GraphConfig(), averaging, MappingConfig(rounds, min_angle_deg=0.0))
+
+
+PRESETS = {"default": default, "fast": fast, "paper": paper}

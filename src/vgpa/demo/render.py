@@ -1,0 +1,249 @@
+"""Photos of the demo world: a small exact renderer, and the writer of the image files.
+
+A view is made in two steps. *Visibility*: every quad that faces the camera is clipped, projected
+and drawn into a z-buffer of 2 x 2 samples a pixel, which keeps the nearest surface. *Colour*: each
+pixel is carried back onto its surface by a homography and reads the texture there, as sharp as one
+pixel can see it. Nothing is approximated in the geometry, so a world point appears exactly at its
+pinhole projection; the centre of the first pixel is (0.5, 0.5).
+
+The photos are JPEG files with the EXIF a camera would write. Reads the world, writes only `folder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import ExifTags, Image
+
+from vgpa.demo.textures import sample_textures
+from vgpa.demo.world import DemoCameras, World
+
+FloatArray = npt.NDArray[np.float64]
+
+NEAR_M = 0.1
+SAMPLES = 2  # per pixel side
+MAX_PROBES = 4  # texture readings along a stretched pixel footprint
+NOISE_GREY_LEVELS = 1.2
+CHUNK = 8192  # pixels coloured at a time, few enough to stay in the processor's cache
+
+
+def render_view(world: World, cameras: DemoCameras, view_idx: int) -> npt.NDArray[np.uint8]:
+    """The photo (height, width, 3) that camera `view_idx` takes; the same one every time."""
+    surface, texel_from_pixel = visible_surfaces(world, cameras, view_idx)
+    height, width = cameras.height, cameras.width
+    samples = surface.reshape(height, SAMPLES, width, SAMPLES).transpose(0, 2, 1, 3)
+    samples = samples.reshape(height * width, SAMPLES**2)
+    edges = np.flatnonzero((samples[:, 1:] != samples[:, :1]).any(axis=1))
+
+    photo = np.empty((height * width, 3), dtype=np.float32)
+    for start in range(0, height * width, CHUNK):
+        chunk = np.arange(start, min(start + CHUNK, height * width))
+        pixel = np.stack([chunk % width, chunk // width]) + 0.5
+        photo[chunk] = _colour(world, texel_from_pixel, samples[chunk, 0], pixel)
+    for chunk in np.array_split(edges, len(edges) // CHUNK + 1):
+        photo[chunk] = 0.0
+        for sample_idx, (down, right) in enumerate(np.ndindex(SAMPLES, SAMPLES)):
+            corner = np.stack([chunk % width, chunk // width])
+            pixel = corner + (np.array([[right], [down]]) + 0.5) / SAMPLES
+            seen = samples[chunk, sample_idx]
+            photo[chunk] += _colour(world, texel_from_pixel, seen, pixel) / SAMPLES**2
+    rng = np.random.default_rng([world.seed, view_idx])
+    photo += NOISE_GREY_LEVELS * rng.standard_normal((height * width, 1), dtype=np.float32)
+    return np.clip(photo + 0.5, 0, 255).astype(np.uint8).reshape(height, width, 3)
+
+
+def write_photos(
+    world: World,
+    cameras: DemoCameras,
+    folder: Path,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[str]:
+    """Render every view into `folder` as view_000.jpg, view_001.jpg, ...; returns the names.
+
+    `on_progress(num_done, num_views)` is called after each photo.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"view_{view_idx:03d}.jpg" for view_idx in range(len(cameras.rotation))]
+    exif = _exif(cameras)
+    for view_idx, name in enumerate(names):
+        photo = Image.fromarray(render_view(world, cameras, view_idx))
+        photo.save(folder / name, quality=95, subsampling=0, exif=exif)
+        if on_progress is not None:
+            on_progress(view_idx + 1, len(names))
+    return names
+
+
+def visible_surfaces(
+    world: World, cameras: DemoCameras, view_idx: int
+) -> tuple[npt.NDArray[np.int16], FloatArray]:
+    """What each sample of a view sees, and the way back from pixels to texels.
+
+    Returns the texture index (or -1 for nothing) of every sample, (2 height, 2 width), and the
+    homographies texel_from_pixel (T, 3, 3): texture coordinates are (column, row) in texels, and
+    the third homogeneous coordinate is the inverse depth 1/z.
+    """
+    cam_from_world = cameras.rotation[view_idx], cameras.translation[view_idx]
+    corners = world.corners @ cam_from_world[0].T + cam_from_world[1]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 3] - corners[:, 0])
+    plane_distance = np.einsum("qi,qi->q", normal, corners[:, 0])
+    is_facing = plane_distance < 0.0
+    corners, texture_idx = corners[is_facing], world.texture_idx[is_facing]
+    ray_from_pixel = np.linalg.inv(cameras.pixel_from_cam)
+    inverse_depth = (normal / plane_distance[:, None])[is_facing] @ ray_from_pixel
+
+    surface = np.full((SAMPLES * cameras.height, SAMPLES * cameras.width), -1, dtype=np.int16)
+    nearness = np.zeros(surface.shape, dtype=np.float32)
+    for quad_idx in np.flatnonzero(_is_in_view(corners @ cameras.pixel_from_cam.T, cameras)):
+        projected = _clip_near(corners[quad_idx]) @ cameras.pixel_from_cam.T
+        outline = SAMPLES * projected[:, :2] / projected[:, 2:]
+        slopes = inverse_depth[quad_idx] / (SAMPLES, SAMPLES, 1.0)
+        _draw((surface, nearness), outline, slopes, texture_idx[quad_idx])
+
+    # A surface point is A x_cam + b in texels and x_cam = ray / inverse depth: a homography.
+    world_from_cam = cam_from_world[0].T
+    texel_from_world = world.texel_from_world[texture_idx]
+    texel_from_cam = texel_from_world[..., :3] @ world_from_cam
+    offset = texel_from_world[..., 3] - texel_from_cam @ cam_from_world[1]
+    texel_from_pixel = np.zeros((len(world.texel_from_world), 3, 3))
+    texel_from_pixel[texture_idx, :2] = texel_from_cam @ ray_from_pixel
+    texel_from_pixel[texture_idx, :2] += offset[..., None] * inverse_depth[:, None]
+    texel_from_pixel[texture_idx, 2] = inverse_depth
+    return surface, texel_from_pixel
+
+
+# --------------------------------------------------------------------------------------- drawing
+
+
+def _is_in_view(projected: FloatArray, cameras: DemoCameras) -> npt.NDArray[np.bool_]:
+    """False where homogeneous pixels (Q, 4, 3) lie all beyond the same side of the image."""
+    x, y, depth = projected[..., 0], projected[..., 1], projected[..., 2]
+    right, bottom = x - cameras.width * depth, y - cameras.height * depth
+    return ~np.stack([x < 0, y < 0, right > 0, bottom > 0, depth < NEAR_M]).all(axis=2).any(axis=0)
+
+
+def _clip_near(polygon: FloatArray) -> FloatArray:
+    """The part (K, 3) of a convex polygon beyond the near plane z = NEAR_M."""
+    depth = polygon[:, 2] - NEAR_M
+    if (depth >= 0.0).all():
+        return polygon
+    kept = []
+    for start, end in zip(range(len(polygon)), np.roll(np.arange(len(polygon)), -1), strict=True):
+        if depth[start] >= 0.0:
+            kept.append(polygon[start])
+        if depth[start] * depth[end] < 0.0:
+            step = depth[start] / (depth[start] - depth[end])
+            kept.append(polygon[start] + step * (polygon[end] - polygon[start]))
+    return np.array(kept)
+
+
+def _draw(
+    buffers: tuple[npt.NDArray[np.int16], npt.NDArray[np.float32]],
+    polygon: FloatArray,
+    nearness_from_sample: FloatArray,
+    texture_idx: int,
+) -> None:
+    """Draw a convex polygon (K, 2), in samples, into the (surface, nearness) buffers.
+
+    Nearness (inverse depth) is affine over the image: `nearness_from_sample` @ (x, y, 1).
+    """
+    surface, nearness = buffers
+    top, bottom = _sample_range(polygon[:, 1].min(), polygon[:, 1].max(), surface.shape[0])
+    if top >= bottom:
+        return
+    y = np.arange(top, bottom) + 0.5
+    first, last = _spans(polygon, y, surface.shape[1])
+    left, right = first.min(), last.max()
+    if left >= right:
+        return
+    columns = np.arange(left, right)
+    is_inside = (columns >= first[:, None]) & (columns < last[:, None])
+    slope_x, slope_y, constant = nearness_from_sample
+    along_x = (slope_x * (columns + 0.5)).astype(np.float32)
+    candidate = along_x + (slope_y * y + constant).astype(np.float32)[:, None]
+    window = slice(top, bottom), slice(left, right)
+    is_inside &= candidate > nearness[window]
+    np.copyto(nearness[window], candidate, where=is_inside)
+    np.copyto(surface[window], texture_idx, where=is_inside, casting="unsafe")
+
+
+def _spans(
+    polygon: FloatArray, y: FloatArray, num_columns: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """First and one past the last sample column inside a convex polygon on each line y (R,)."""
+    following = np.roll(polygon, -1, axis=0)
+    low, high = np.minimum(polygon, following)[:, 1], np.maximum(polygon, following)[:, 1]
+    crosses = (y >= low[:, None] - 1e-9) & (y <= high[:, None] + 1e-9) & (high > low)[:, None]
+    rise = np.where(high > low, following[:, 1] - polygon[:, 1], 1.0)
+    slope = (following[:, 0] - polygon[:, 0]) / rise
+    x = polygon[:, :1] + slope[:, None] * (y - polygon[:, 1:])
+    first = np.where(crosses, x, np.inf).min(axis=0)
+    last = np.where(crosses, x, -np.inf).max(axis=0)
+    # Samples on a shared border belong to both neighbours, so that no crack opens between them.
+    first = np.ceil(np.clip(first - 0.5 - 1e-6, 0, num_columns)).astype(np.intp)
+    last = np.floor(np.clip(last - 0.5 + 1e-6, -1, num_columns - 1)).astype(np.intp) + 1
+    return first, last
+
+
+def _sample_range(low: float, high: float, num_samples: int) -> tuple[int, int]:
+    first = int(np.ceil(np.clip(low - 0.5, 0, num_samples)))
+    return first, int(np.floor(np.clip(high - 0.5, -1, num_samples - 1))) + 1
+
+
+# --------------------------------------------------------------------------------------- colour
+
+
+def _colour(
+    world: World,
+    texel_from_pixel: FloatArray,
+    surface: npt.NDArray[np.int16],
+    pixel: FloatArray,
+) -> npt.NDArray[np.float32]:
+    """Colour (N, 3) in 0..255 of surfaces (N,) seen at pixels (2, N), filtered over one pixel.
+
+    The footprint of a pixel on a slanted surface is long and narrow. Its short side sets the mip
+    level, and several readings are spread along its long side.
+    """
+    colour = np.empty((len(surface), 3), dtype=np.float32)
+    colour[:] = world.background
+    hit = np.flatnonzero(surface >= 0)
+    surface, pixel = surface[hit].astype(np.int32), pixel[:, hit]
+    homography = texel_from_pixel.reshape(-1, 9).T[:, surface]
+    inverse_depth = homography[6] * pixel[0] + homography[7] * pixel[1] + homography[8]
+    texel = homography[0::3][:2] * pixel[0] + homography[1::3][:2] * pixel[1]
+    texel = (texel + homography[2::3][:2]) / inverse_depth
+    step_x = ((homography[0::3][:2] - texel * homography[6]) / inverse_depth).astype(np.float32)
+    step_y = ((homography[1::3][:2] - texel * homography[7]) / inverse_depth).astype(np.float32)
+    texel = texel.astype(np.float32)
+    length_x, length_y = np.hypot(*step_x), np.hypot(*step_y)
+    long_step = np.where(length_x > length_y, step_x, step_y)
+    long_side = np.maximum(length_x, length_y)
+    short_side = np.maximum(np.minimum(length_x, length_y), long_side / MAX_PROBES)
+    short_side = np.maximum(short_side, 1.0)
+    level = np.log2(short_side)
+    num_probes = np.ceil(long_side / short_side - 0.25).clip(1, MAX_PROBES)
+    for count in range(1, MAX_PROBES + 1):
+        chosen = np.flatnonzero(num_probes == count)
+        if not chosen.size:
+            continue
+        total = np.zeros((len(chosen), 4), dtype=np.float32)
+        for probe in range(count):
+            shift = (probe + 0.5) / count - 0.5
+            place = texel[:, chosen] + shift * long_step[:, chosen]
+            total += sample_textures(world.textures, surface[chosen], place, level[chosen])
+        colour[hit[chosen]] = total[:, :3] / count
+    return colour
+
+
+def _exif(cameras: DemoCameras) -> Image.Exif:
+    """What the camera notes in its files: a maker, a model, and a focal length in whole mm."""
+    exif = Image.Exif()
+    exif[ExifTags.Base.Make] = "VGPA"
+    exif[ExifTags.Base.Model] = "Demo camera"
+    diagonal_px = np.hypot(cameras.width, cameras.height)
+    focal_35mm = round(float(cameras.focal_px * np.hypot(36.0, 24.0) / diagonal_px))
+    details = exif.get_ifd(ExifTags.IFD.Exif)
+    details[ExifTags.Base.FocalLengthIn35mmFilm] = focal_35mm
+    return exif

@@ -1,0 +1,61 @@
+"""Tracks from matches: keypoints joined by verified matches show one scene point.
+
+Exact semantics: nodes are (image, keypoint), every verified match of the view graph is a link, and a track is a
+connected component. A track with two keypoints of one image further apart than a few pixels is inconsistent and
+dropped whole; closer ones are the same corner found twice, and the first is kept. Tracks seen in fewer than
+`min_track_length` images are dropped. Vectorised throughout (METHOD section 1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from vgpa.config import GraphConfig
+from vgpa.scene import Keypoints, Problem, Tracks
+
+
+def build_tracks(problem: Problem, config: GraphConfig) -> Tracks:
+    """Consistent tracks of a problem's matches, in the order of their first keypoint."""
+    node, label = _label_keypoints(problem)
+    if len(node) == 0:
+        return Tracks.empty()
+    image_idx = np.searchsorted(problem.keypoints.offsets, node, side="right") - 1
+    # Sorted by track, then image, then keypoint: runs of one track and image are duplicates.
+    order = np.lexsort((node, label))
+    node, label, image_idx = node[order], label[order], image_idx[order]
+    is_first = np.r_[True, (label[1:] != label[:-1]) | (image_idx[1:] != image_idx[:-1])]
+    spread = _spread_px(problem.keypoints, node, is_first)
+    num_labels = label[-1] + 1
+    widest = np.zeros(num_labels)
+    np.maximum.at(widest, label, spread)
+    num_images = np.bincount(label[is_first], minlength=num_labels)
+    good = (widest <= config.max_spread_px) & (num_images >= config.min_track_length)
+    keep = is_first & good[label]
+    lengths = num_images[good]
+    return Tracks(
+        np.concatenate([[0], np.cumsum(lengths)]),
+        image_idx[keep],
+        node[keep] - problem.keypoints.offsets[image_idx[keep]],
+    )
+
+
+def _label_keypoints(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Matched keypoints (indices into all keypoints, rising) and the component each belongs to."""
+    matches, graph = problem.matches, problem.view_graph
+    starts = problem.keypoints.offsets[graph.edge_index[:, matches.edge_idx]].T
+    links = starts + matches.keypoint_idx
+    node, compact = np.unique(links, return_inverse=True)
+    compact = compact.reshape(-1, 2)
+    adjacency = coo_array((np.ones(len(compact), dtype=np.int8), compact.T), shape=(len(node), len(node)))
+    return node, connected_components(adjacency, directed=False)[1].astype(np.int64)
+
+
+def _spread_px(
+    keypoints: Keypoints, node: NDArray[np.int64], is_first: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """(num_nodes,) distance of each keypoint from the first of its track in the same image."""
+    first = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+    return np.asarray(np.linalg.norm(keypoints.xy_px[node] - keypoints.xy_px[node[first]], axis=-1))

@@ -1,0 +1,1 @@
+"""From poses and tracks to a finished model: triangulate, filter, bundle adjust, in rounds."""

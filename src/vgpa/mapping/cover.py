@@ -1,0 +1,49 @@
+"""Which tracks and which images carry a model: an even subset for early rounds, and the connected core."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from vgpa.scene import Tracks
+
+
+def covering_tracks(tracks: Tracks, min_num: int) -> NDArray[np.bool_]:
+    """(num_tracks,) mask of the tracks that are among the `min_num` longest of any image they are seen in.
+
+    Long tracks tie the cameras together best, and every image keeps its share of them, however few it has.
+    """
+    length = tracks.lengths[tracks.track_idx]
+    order = np.lexsort((-length, tracks.image_idx))
+    image = tracks.image_idx[order]
+    starts = np.flatnonzero(np.r_[True, image[1:] != image[:-1]]) if len(image) else np.zeros(0, dtype=np.int64)
+    rank = np.arange(len(image)) - np.repeat(starts, np.diff(np.r_[starts, len(image)]))
+    chosen = np.zeros(len(tracks), dtype=np.bool_)
+    chosen[tracks.track_idx[order][rank < min_num]] = True
+    return chosen
+
+
+def well_supported_images(tracks: Tracks, num_images: int, min_num_points: int) -> NDArray[np.bool_]:
+    """(num_images,) mask of the images that see enough points and hang together through them.
+
+    Images with too few points go first, which may leave others with too few; then the largest set of images
+    connected by shared points stays.
+    """
+    keep = np.ones(num_images, dtype=np.bool_)
+    while True:
+        shared = tracks.select_observations(keep[tracks.image_idx])
+        shared = shared.select(shared.lengths >= 2)
+        updated = keep & (np.bincount(shared.image_idx, minlength=num_images) >= min_num_points)
+        if (updated == keep).all():
+            break
+        keep = updated
+    if not keep.any():
+        return keep
+    links = coo_array(
+        (np.ones(shared.num_observations), (shared.image_idx, num_images + shared.track_idx)),
+        shape=(num_images + len(shared), num_images + len(shared)),
+    )
+    label = connected_components(links, directed=False)[1][:num_images]
+    return keep & (label == np.bincount(label[keep]).argmax())

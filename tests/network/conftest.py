@@ -1,0 +1,53 @@
+"""Small view graphs with known poses, for the tests of the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from vgpa.geometry.torch_rotation import exp_map, matrix_to_quaternion_wxyz
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Exact relative poses of random cameras; (quaternion_wxyz, translation) are the true cam_from_world."""
+
+    edge_index: Tensor
+    rotation: Tensor
+    direction: Tensor
+    has_direction: Tensor
+    quaternion_wxyz: Tensor
+    translation: Tensor
+
+    @property
+    def measured(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.edge_index, self.rotation, self.direction, self.has_direction
+
+
+def make_random_graph(seed: int, num_cams: int = 9, dtype: torch.dtype = torch.float32) -> Graph:
+    """A ring of cameras plus random chords; one edge in five has no direction."""
+    generator = torch.Generator().manual_seed(seed)
+    rotation = exp_map(torch.randn(num_cams, 3, generator=generator, dtype=dtype))
+    translation = torch.randn(num_cams, 3, generator=generator, dtype=dtype)
+    upper = torch.rand(num_cams, num_cams, generator=generator) < 0.4
+    ring = torch.arange(num_cams)
+    upper[ring[:-1], ring[1:]] = True
+    upper[0, -1] = True
+    i, j = upper.triu(1).nonzero(as_tuple=True)
+    relative = rotation[j] @ rotation[i].mT
+    offset = translation[j] - (relative @ translation[i, :, None]).squeeze(-1)
+    direction = offset / torch.linalg.vector_norm(offset, dim=-1, keepdim=True)
+    has_direction = torch.rand(len(i), generator=generator) > 0.2
+    direction = torch.where(has_direction[:, None], direction, 0.0)
+    quaternion_wxyz = matrix_to_quaternion_wxyz(rotation)
+    return Graph(torch.stack((i, j)), relative, direction, has_direction, quaternion_wxyz, translation)
+
+
+@pytest.fixture(scope="session")
+def random_graph() -> Callable[..., Graph]:
+    """The function random_graph(seed, num_cams=9, dtype=float32)."""
+    return make_random_graph
