@@ -146,7 +146,7 @@ def fast() -> Config:
 
 def paper() -> Config:
     """The paper to the letter: one forward pass, 200 steps of fine-tuning, DLT, two rounds of robust adjustment."""
-    huber = BundleRound(float("inf"), "huber", 0.1, 1e-4, 300, refine_intrinsics=True)
+    huber = BundleRound(1e9, "huber", 0.1, 1e-4, 300, refine_intrinsics=True)
     rounds = (huber, BundleRound(5.0, "huber", 0.1, 1e-4, 300, refine_intrinsics=True))
     averaging = AveragingConfig(finetune_steps=200, robust=False)
     return Config(FeatureConfig(), MatchConfig(), GraphConfig(), averaging, MappingConfig(rounds, min_angle_deg=0.0))

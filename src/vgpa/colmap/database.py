@@ -65,7 +65,7 @@ def read_problem(path: Path) -> Problem:
     if not path.is_file():
         raise InputError(f"There is no database at {path}", "Give the path of a COLMAP database.db")
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(_open_read_only(path.resolve())) as connection:
             images = _read_images(connection)
             keypoints = _read_keypoints(connection, images)
             return _assemble(connection, images, keypoints)
@@ -74,6 +74,16 @@ def read_problem(path: Path) -> Problem:
             f"{path} cannot be read as a COLMAP database ({error})",
             "Check that the file is complete and was made by COLMAP, pycolmap or vgpa",
         ) from error
+
+
+def _open_read_only(path: Path) -> sqlite3.Connection:
+    """A connection that writes nothing, neither to the database nor beside it.
+
+    `immutable` keeps sqlite from making side files; it may be used unless a writer left pages in the log.
+    """
+    log = path.with_name(path.name + "-wal")
+    mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+    return sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True)
 
 
 def _read_images(connection: sqlite3.Connection) -> ImageSet:

@@ -11,6 +11,7 @@ The photos are JPEG files with the EXIF a camera would write. Reads the world, w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,46 +151,40 @@ def _draw(
     Nearness (inverse depth) is affine over the image: `nearness_from_sample` @ (x, y, 1).
     """
     surface, nearness = buffers
-    top, bottom = _sample_range(polygon[:, 1].min(), polygon[:, 1].max(), surface.shape[0])
-    if top >= bottom:
+    low, high = polygon[:, 1].min(), polygon[:, 1].max()
+    y = np.arange(max(math.ceil(low - 0.5), 0), min(math.floor(high + 0.5), len(surface))) + 0.5
+    if not y.size:
         return
-    y = np.arange(top, bottom) + 0.5
-    first, last = _spans(polygon, y, surface.shape[1])
-    left, right = first.min(), last.max()
+    first, last = _spans(polygon, y)
+    left, right = max(int(first.min()), 0), min(int(last.max()) + 1, surface.shape[1])
     if left >= right:
         return
-    columns = np.arange(left, right)
-    is_inside = (columns >= first[:, None]) & (columns < last[:, None])
+    columns = np.arange(left, right, dtype=np.float32)
     slope_x, slope_y, constant = nearness_from_sample
-    along_x = (slope_x * (columns + 0.5)).astype(np.float32)
-    candidate = along_x + (slope_y * y + constant).astype(np.float32)[:, None]
-    window = slice(top, bottom), slice(left, right)
-    is_inside &= candidate > nearness[window]
-    np.copyto(nearness[window], candidate, where=is_inside)
-    np.copyto(surface[window], texture_idx, where=is_inside, casting="unsafe")
+    along_y = (slope_y * y + (slope_x * (left + 0.5) + constant)).astype(np.float32)
+    candidate = along_y[:, None] + np.float32(slope_x) * (columns - left)
+    window = slice(int(y[0]), int(y[-1]) + 1), slice(left, right)
+    is_nearest = candidate > nearness[window]
+    is_nearest &= columns >= first[:, None]
+    is_nearest &= columns <= last[:, None]
+    np.copyto(nearness[window], candidate, where=is_nearest)
+    surface[window][is_nearest] = texture_idx
 
 
 def _spans(
-    polygon: FloatArray, y: FloatArray, num_columns: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """First and one past the last sample column inside a convex polygon on each line y (R,)."""
-    following = np.roll(polygon, -1, axis=0)
-    low, high = np.minimum(polygon, following)[:, 1], np.maximum(polygon, following)[:, 1]
-    crosses = (y >= low[:, None] - 1e-9) & (y <= high[:, None] + 1e-9) & (high > low)[:, None]
-    rise = np.where(high > low, following[:, 1] - polygon[:, 1], 1.0)
-    slope = (following[:, 0] - polygon[:, 0]) / rise
-    x = polygon[:, :1] + slope[:, None] * (y - polygon[:, 1:])
-    first = np.where(crosses, x, np.inf).min(axis=0)
-    last = np.where(crosses, x, -np.inf).max(axis=0)
+    polygon: FloatArray, y: FloatArray
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """First and last sample column inside a convex polygon on each line y (R,)."""
+    start, end = polygon, polygon[np.arange(1, len(polygon) + 1) % len(polygon)]
+    is_level = start[:, 1] == end[:, 1]
+    start, end = start[~is_level, :, None], end[~is_level, :, None]
+    crosses = (y - start[:, 1]) * (y - end[:, 1]) <= 1e-9
+    slope = (end[:, 0] - start[:, 0]) / (end[:, 1] - start[:, 1])
+    x = start[:, 0] + slope * (y - start[:, 1])
     # Samples on a shared border belong to both neighbours, so that no crack opens between them.
-    first = np.ceil(np.clip(first - 0.5 - 1e-6, 0, num_columns)).astype(np.intp)
-    last = np.floor(np.clip(last - 0.5 + 1e-6, -1, num_columns - 1)).astype(np.intp) + 1
-    return first, last
-
-
-def _sample_range(low: float, high: float, num_samples: int) -> tuple[int, int]:
-    first = int(np.ceil(np.clip(low - 0.5, 0, num_samples)))
-    return first, int(np.floor(np.clip(high - 0.5, -1, num_samples - 1))) + 1
+    first = np.ceil(np.where(crosses, x, np.inf).min(axis=0) - 0.5 - 1e-6)
+    last = np.floor(np.where(crosses, x, -np.inf).max(axis=0) - 0.5 + 1e-6)
+    return first.clip(-1e6, 1e6).astype(np.float32), last.clip(-1e6, 1e6).astype(np.float32)
 
 
 # --------------------------------------------------------------------------------------- colour
@@ -210,12 +205,13 @@ def _colour(
     colour[:] = world.background
     hit = np.flatnonzero(surface >= 0)
     surface, pixel = surface[hit].astype(np.int32), pixel[:, hit]
-    homography = texel_from_pixel.reshape(-1, 9).T[:, surface]
-    inverse_depth = homography[6] * pixel[0] + homography[7] * pixel[1] + homography[8]
-    texel = homography[0::3][:2] * pixel[0] + homography[1::3][:2] * pixel[1]
-    texel = (texel + homography[2::3][:2]) / inverse_depth
-    step_x = ((homography[0::3][:2] - texel * homography[6]) / inverse_depth).astype(np.float32)
-    step_y = ((homography[1::3][:2] - texel * homography[7]) / inverse_depth).astype(np.float32)
+    rows = np.ascontiguousarray(texel_from_pixel.reshape(-1, 9).T).take(surface, axis=1)
+    by_x, by_y, constant = rows[0::3], rows[1::3], rows[2::3]
+    homogeneous = by_x * pixel[0] + by_y * pixel[1] + constant
+    inverse_depth = homogeneous[2]
+    texel = homogeneous[:2] / inverse_depth
+    step_x = ((by_x[:2] - texel * by_x[2]) / inverse_depth).astype(np.float32)
+    step_y = ((by_y[:2] - texel * by_y[2]) / inverse_depth).astype(np.float32)
     texel = texel.astype(np.float32)
     length_x, length_y = np.hypot(*step_x), np.hypot(*step_y)
     long_step = np.where(length_x > length_y, step_x, step_y)

@@ -82,8 +82,8 @@ def plaster(colour: Colour) -> Paint:
 
     def paint(rng: np.random.Generator, shape: Shape, texels_per_m: float) -> FloatImage:
         streaks = _noise(rng, shape, (0.9 * texels_per_m, 0.08 * texels_per_m))
-        tint = 1.0 + 0.10 * _fractal(rng, shape, 0.8 * texels_per_m) + 0.07 * streaks
-        tint += 0.05 * _fractal(rng, shape, 0.08 * texels_per_m) + 0.10 * _specks(rng, shape)
+        tint = 1.06 + 0.07 * _fractal(rng, shape, 0.8 * texels_per_m) + 0.05 * streaks
+        tint += 0.05 * _fractal(rng, shape, 0.08 * texels_per_m) + 0.06 * _specks(rng, shape)
         height_m = np.arange(shape[0], dtype=np.float32)[:, None] / texels_per_m
         tint -= 0.18 * np.exp(-height_m / 0.5) * (1.2 + _fractal(rng, shape, 0.3 * texels_per_m))
         picture = tint[..., None] * np.float32(colour)
@@ -100,8 +100,8 @@ def masonry(colour: Colour, course_m: float, block_m: float) -> Paint:
 
     def paint(rng: np.random.Generator, shape: Shape, texels_per_m: float) -> FloatImage:
         blocks = _courses(rng, shape, (course_m * texels_per_m, block_m * texels_per_m))
-        tint = 1.0 + 0.13 * blocks.tone + 0.07 * _fractal(rng, shape, 0.6 * texels_per_m)
-        tint += 0.06 * _fractal(rng, shape, 0.07 * texels_per_m) + 0.08 * _specks(rng, shape)
+        tint = 1.06 + 0.12 * blocks.tone + 0.05 * _fractal(rng, shape, 0.6 * texels_per_m)
+        tint += 0.05 * _fractal(rng, shape, 0.07 * texels_per_m) + 0.05 * _specks(rng, shape)
         joint = np.clip(blocks.gap / max(0.012 * texels_per_m, 0.7), 0.0, 1.0)
         tint *= 0.68 + 0.32 * joint
         warmth = np.float32((0.03, 0.0, -0.03)) * blocks.tone[..., None]
@@ -220,16 +220,18 @@ def _noise(rng: np.random.Generator, shape: Shape, cell: tuple[float, float]) ->
     """Smooth noise of about unit strength whose bumps are `cell` = (rows, columns) texels apart."""
     cell = (max(cell[0], 1.0), max(cell[1], 1.0))
     knots = [int(n / c) + 3 for n, c in zip(shape, cell, strict=True)]
-    values = rng.standard_normal(knots, dtype=np.float32)
+    values = np.float32(1.4) * rng.standard_normal(knots, dtype=np.float32)
     for axis in (0, 1):
         position = np.arange(shape[axis]) / cell[axis] + rng.uniform()
         knot = position.astype(np.intp)
         weight = (position - knot).astype(np.float32)
         weight = weight * weight * (3.0 - 2.0 * weight)
         weight = weight[:, None] if axis == 0 else weight[None]
-        start = values.take(knot, axis)
-        values = start + weight * (values.take(knot + 1, axis) - start)
-    return np.float32(1.4) * values
+        steps = np.diff(values, axis=axis).take(knot, axis)
+        steps *= weight
+        values = values.take(knot, axis)
+        values += steps
+    return values
 
 
 def _fractal(rng: np.random.Generator, shape: Shape, cell: float) -> FloatImage:

@@ -116,8 +116,8 @@ def loop_cameras(num_views: int, seed: int) -> DemoCameras:
     rng = np.random.default_rng([seed, num_views])
     step_rad = 2 * np.pi / num_views
     angle_rad = step_rad * (np.arange(num_views) + rng.uniform(-0.12, 0.12, num_views))
-    distance_m = 26.0 + 1.2 * np.sin(2 * angle_rad) + rng.uniform(-0.5, 0.5, num_views)
-    height_m = 6.6 + 0.9 * np.sin(3 * angle_rad + 1.0) + rng.uniform(-0.3, 0.3, num_views)
+    distance_m = 30.0 + 1.4 * np.sin(2 * angle_rad) + rng.uniform(-0.5, 0.5, num_views)
+    height_m = 8.8 + 1.0 * np.sin(3 * angle_rad + 1.0) + rng.uniform(-0.3, 0.3, num_views)
     centre = np.stack(
         [distance_m * np.cos(angle_rad), distance_m * np.sin(angle_rad), height_m], axis=1
     )
@@ -187,7 +187,7 @@ class _Plan:
         self,
         corners: Sequence[Point] | FloatArray,
         paint: Paint,
-        texels_per_m: float = 72.0,
+        texels_per_m: float = 60.0,
         is_lit: bool = True,
     ) -> None:
         """Paint one convex quad, counter-clockwise from its front; row 0 is its first edge."""
@@ -253,7 +253,7 @@ class _Plan:
         profile: Sequence[tuple[float, float]],
         num_sides: int,
         paint: Paint,
-        texels_per_m: float = 72.0,
+        texels_per_m: float = 60.0,
     ) -> None:
         """Turn a profile of (radius, height) points about the vertical axis, in flat sides."""
         angle_rad = 2 * np.pi * (np.arange(num_sides + 1) + 0.5) / num_sides
@@ -284,10 +284,11 @@ def _pieces(width: float, height: float, holes: Sequence[Hole]) -> list[Hole]:
 _FLOOR_M = 2.9
 _RECESS_M = 0.28
 _STONE = masonry((0.74, 0.66, 0.54), 0.30, 0.55)
-_BRICK = masonry((0.66, 0.40, 0.30), 0.075, 0.22)
+_BRICK = masonry((0.76, 0.49, 0.38), 0.075, 0.22)
 _TRIM = masonry((0.82, 0.76, 0.66), 0.5, 0.9)
 _TILES = tiles((0.80, 0.46, 0.32))
 _PANES = window_panes((0.86, 0.84, 0.78))
+_CRATE = planks((0.62, 0.46, 0.28))
 _GRAVEL = mottled((0.50, 0.45, 0.38), (0.76, 0.70, 0.60), 0.8)
 _LEAVES = mottled((0.10, 0.17, 0.07), (0.36, 0.44, 0.20), 0.5)
 _HAZE = (0.80, 0.87, 0.93)
@@ -301,7 +302,7 @@ class _House:
     distance_m: float
     size_m: tuple[float, float]
     num_floors: int
-    roof: str
+    has_gables: bool
     wall: Paint
     shutter: Colour
 
@@ -311,17 +312,17 @@ class _House:
 
 
 _HOUSES = (
-    _House(18, 11.5, (7.4, 5.6), 2, "gable", plaster((0.88, 0.73, 0.50)), (0.25, 0.42, 0.38)),
-    _House(68, 12.5, (6.2, 6.2), 3, "hip", plaster((0.86, 0.60, 0.45)), (0.34, 0.40, 0.30)),
-    _House(118, 11.0, (8.2, 5.2), 2, "gable", _BRICK, (0.42, 0.29, 0.20)),
-    _House(164, 12.5, (5.6, 6.4), 2, "flat", plaster((0.87, 0.82, 0.70)), (0.26, 0.36, 0.50)),
-    _House(208, 11.5, (7.0, 5.4), 3, "gable", _STONE, (0.48, 0.22, 0.17)),
-    _House(330, 12.0, (6.0, 5.6), 1, "hip", plaster((0.84, 0.68, 0.55)), (0.30, 0.36, 0.26)),
+    _House(15, 13.0, (7.2, 5.4), 2, True, plaster((0.90, 0.76, 0.53)), (0.25, 0.42, 0.38)),
+    _House(66, 13.5, (5.8, 5.8), 3, False, plaster((0.90, 0.66, 0.52)), (0.34, 0.40, 0.30)),
+    _House(115, 12.5, (7.6, 5.0), 1, True, _BRICK, (0.46, 0.32, 0.22)),
+    _House(163, 13.0, (5.6, 6.0), 2, False, plaster((0.90, 0.85, 0.74)), (0.26, 0.36, 0.50)),
+    _House(209, 13.0, (6.6, 5.2), 2, True, _STONE, (0.48, 0.22, 0.17)),
+    _House(333, 13.0, (5.8, 5.4), 1, False, plaster((0.88, 0.72, 0.60)), (0.30, 0.36, 0.26)),
 )
 _TREES = (  # bearing_deg, distance_m, height_m
-    (43, 18.5, 6.5), (95, 17.5, 5.0), (142, 16.8, 7.0), (187, 18.5, 6.0), (231, 17.8, 5.5),
-    (275, 18.8, 5.2), (310, 17.5, 6.4), (350, 18.6, 5.6), (4, 21.0, 4.6), (57, 20.0, 4.4),
-    (306, 6.4, 3.6), (150, 6.6, 3.4), (95, 6.2, 3.8),
+    (40, 17.5, 5.2), (92, 18.5, 4.4), (139, 17.0, 5.6), (187, 18.5, 5.0), (232, 18.0, 4.2),
+    (273, 18.5, 3.8), (313, 18.0, 5.2), (352, 18.6, 4.6), (45, 15.0, 4.2), (89, 12.0, 5.4),
+    (308, 7.5, 3.6), (140, 7.0, 3.4), (45, 7.4, 3.8), (186, 12.5, 4.6),
 )  # fmt: skip
 
 
@@ -333,12 +334,10 @@ def _add_house(plan: _Plan, house: _House) -> None:
         _add_facade(site.at(x, y, 0, 90 * side), house.size_m[side % 2], house)
         site.at(x, y).block((-0.2, -0.2, 0), (0.2, 0.2, house.eaves_m - 0.05), _TRIM)
     top = site.at(0, 0, house.eaves_m)
-    if house.roof == "gable":
+    if house.has_gables:
         _add_gable(top, half_x, half_y, house.wall)
-    elif house.roof == "hip":
-        _add_hip(top, half_x, half_y)
     else:
-        _add_terrace(top, half_x, half_y, house.wall)
+        _add_hip(top, half_x, half_y)
     top.block((0.4 * half_x, 0.4, -0.2), (0.4 * half_x + 0.7, 1.0, 2.8), _BRICK, _TRIM)
 
 
@@ -358,7 +357,7 @@ def _add_facade(wall: _Plan, width: float, house: _House) -> None:
                 hole = (x - 0.42, z + 1.1, x + 0.42, z + 2.5)
                 for start in (x - 0.84, x + 0.46):
                     leaf = (start, -0.06, z + 1.1), (start + 0.38, 0.0, z + 2.5)
-                    wall.block(*leaf, planks(house.shutter))
+                    wall.block(*leaf, planks(house.shutter), hidden="back bottom")
             _add_recess(wall, hole, planks(house.shutter) if has_door and floor == 0 else _PANES)
             holes.append(hole)
     wall.wall(width, house.eaves_m, holes, house.wall)
@@ -368,18 +367,18 @@ def _add_recess(wall: _Plan, hole: Hole, paint: Paint) -> None:
     """What is behind a hole in a wall: three sides, the window or door itself, and a sill."""
     x0, z0, x1, z1 = hole
     d = _RECESS_M
-    wall.face([(x0, d, z0), (x1, d, z0), (x1, d, z1), (x0, d, z1)], paint, 96.0)
+    wall.face([(x0, d, z0), (x1, d, z0), (x1, d, z1), (x0, d, z1)], paint)
     wall.face([(x0, 0, z0), (x0, d, z0), (x0, d, z1), (x0, 0, z1)], _TRIM)
     wall.face([(x1, d, z0), (x1, 0, z0), (x1, 0, z1), (x1, d, z1)], _TRIM)
     wall.face([(x0, d, z1), (x1, d, z1), (x1, 0, z1), (x0, 0, z1)], _TRIM)
-    wall.block((x0 - 0.1, -0.12, z0 - 0.1), (x1 + 0.1, d, z0), _TRIM)
+    wall.block((x0 - 0.1, -0.12, z0 - 0.1), (x1 + 0.1, d, z0), _TRIM, hidden="back bottom")
 
 
 def _add_porch(wall: _Plan) -> None:
     """A step before a front door, or the slab and parapet of a balcony before an upper one."""
     is_balcony = wall.world_from_local[2, 3] > 0
     deep, high = (0.9, 0.9) if is_balcony else (0.7, 0.12)
-    wall.block((-1.0, -deep, -0.15), (1.0, 0.0, 0.02), _STONE)
+    wall.block((-1.0, -deep, -0.15), (1.0, 0.0, 0.02), _STONE, hidden="back")
     if is_balcony:
         wall.block((-1.0, -deep, 0.02), (1.0, 0.1 - deep, high), _TRIM)
         for side in (-1.0, 0.9):
@@ -402,27 +401,16 @@ def _add_hip(top: _Plan, half_x: float, half_y: float) -> None:
     """Four slopes over a cornice."""
     x, y = half_x + 0.4, half_y + 0.4
     ridge, rise = max(x - y, 0.0) + 0.3, 0.7 * y
-    top.block((-x, -y, -0.15), (x, y, 0.0), _TRIM)
+    top.block((-x, -y, -0.15), (x, y, 0.0), _TRIM, hidden="top")
     for turn_deg in (0, 180):
         side = top.at(0, 0, 0, turn_deg)
         side.face([(-x, -y, 0), (x, -y, 0), (ridge, 0, rise), (-ridge, 0, rise)], _TILES)
         side.face([(x, -y, 0), (x, y, 0), (ridge, 0, rise), (ridge, 0, rise)], _TILES)
 
 
-def _add_terrace(top: _Plan, half_x: float, half_y: float, wall: Paint) -> None:
-    """A flat roof with a parapet, and the hut of its staircase."""
-    x, y = half_x + 0.1, half_y + 0.1
-    top.block((-x, -y, -0.2), (x, y, 0.05), _TRIM, _GRAVEL)
-    for length, turn_deg in ((x, 0), (y, 90), (x, 180), (y, 270)):
-        deep = y if length == x else x
-        side = top.at(0, 0, 0, turn_deg)
-        side.block((-length, -deep, 0.05), (length, 0.25 - deep, 0.8), _STONE)
-    top.block((-x + 0.9, 0.2, 0.05), (-0.4, y - 0.8, 2.0), wall, _TILES)
-
-
 def _add_tower(plan: _Plan) -> None:
     """A bell tower of stone: plinth, shaft, cornices, openings near the top, a pointed roof."""
-    site = plan.around(252, 11.0)
+    site = plan.around(252, 12.5)
     site.block((-2.3, -2.3, 0), (2.3, 2.3, 1.1), _STONE)
     hole = (1.35, 7.2, 2.45, 9.6)
     for side, (x, y) in enumerate(((-1.9, -1.9), (1.9, -1.9), (1.9, 1.9), (-1.9, 1.9))):
@@ -431,13 +419,13 @@ def _add_tower(plan: _Plan) -> None:
         wall.wall(3.8, 10.6, [hole], masonry((0.78, 0.68, 0.52), 0.34, 0.62))
         wall.block((-0.15, -0.15, 0.0), (0.45, 0.15, 10.6), _TRIM)
     for z in (6.9, 11.6):
-        site.block((-2.2, -2.2, z), (2.2, 2.2, z + 0.3), _TRIM)
+        site.block((-2.2, -2.2, z), (2.2, 2.2, z + 0.3), _TRIM, hidden="")
     site.at(0, 0, 11.9).lathe([(2.9, 0.0), (0.0, 3.6)], 4, _TILES)
 
 
 def _add_loggia(plan: _Plan) -> None:
-    """An open hall: steps, a back wall, pillars on three sides, and a terrace on top of them."""
-    site = plan.around(292, 12.0)
+    """An open hall: steps, two rows of pillars, a flat roof, and some crates in its shade."""
+    site = plan.around(293, 13.0)
     for step in range(3):
         out = 0.35 * (2 - step)
         low, high = (-3.0 - out, -2.2 - out, 0.16 * step), (3.0 + out, 2.2 + out, 0.16 * (step + 1))
@@ -446,8 +434,10 @@ def _add_loggia(plan: _Plan) -> None:
         for y in (-1.9, 1.9):
             site.at(x, y).block((-0.2, -0.2, 0.48), (0.2, 0.2, 2.9), _STONE)
             site.at(x, y).block((-0.28, -0.28, 2.9), (0.28, 0.28, 3.1), _TRIM)
-    site.block((-3.1, -2.3, 3.1), (3.1, 2.3, 3.6), masonry((0.80, 0.70, 0.54), 0.25, 0.8), _GRAVEL)
-    site.lathe([(0.9, 0.48), (1.1, 1.1), (0.6, 1.3), (0.0, 1.6)], 6, _BRICK)
+    frieze = masonry((0.80, 0.70, 0.54), 0.25, 0.8)
+    site.block((-3.1, -2.3, 3.1), (3.1, 2.3, 3.6), frieze, _GRAVEL, hidden="")
+    for x, y in ((-2.0, -0.4), (-0.3, 0.3), (1.6, -0.2)):
+        site.at(x, y, 0.48, 200 * x).block((-0.4, -0.4, 0), (0.4, 0.4, 0.75), _CRATE)
 
 
 def _add_fountain(plan: _Plan) -> None:
@@ -467,7 +457,7 @@ def _add_grounds(plan: _Plan) -> None:
     """The paved square, the yard around it, trees, and the town wall with its merlons."""
     paving = masonry((0.70, 0.62, 0.52), 0.45, 0.7)
     yard = mottled((0.36, 0.37, 0.20), (0.72, 0.65, 0.48), 3.0)
-    for half, z, paint, texels_per_m in ((16.0, 0.15, paving, 48.0), (42.0, 0.0, yard, 24.0)):
+    for half, z, paint, texels_per_m in ((18.0, 0.15, paving, 44.0), (42.0, 0.0, yard, 24.0)):
         outline = [(-half, -half, z), (half, -half, z), (half, half, z), (-half, half, z)]
         plan.face(outline, paint, texels_per_m)
     for bearing_deg, distance_m, height_m in _TREES:
@@ -475,9 +465,9 @@ def _add_grounds(plan: _Plan) -> None:
         tree = plan.around(bearing_deg, distance_m)
         tree.lathe([(0.18, 0.0), (0.18, 0.5)], 6, planks((0.40, 0.30, 0.20)))
         tree.lathe(crown, 7, _LEAVES)
-    plan.lathe([(36.0, 4.6), (35.0, 4.6), (35.0, 0.0)], 18, _STONE, 32.0)
+    plan.lathe([(39.0, 4.6), (38.0, 4.6), (38.0, 0.0)], 18, _STONE, 32.0)
     for merlon in range(54):
-        site = plan.around(merlon * 360 / 54 + 2.0, 35.2)
+        site = plan.around(merlon * 360 / 54 + 2.0, 38.2)
         site.block((-0.8, -0.3, 4.6), (0.8, 0.3, 5.7), _STONE)
 
 
@@ -498,15 +488,15 @@ def _add_horizon(plan: _Plan) -> None:
     reach, height = 30000.0, 2000.0
     sky = [(-reach, reach, height), (reach, reach, height)]
     sky += [(reach, -reach, height), (-reach, -reach, height)]
-    plan.face(sky, cloudy_sky((0.36, 0.58, 0.84), _HAZE, height), 0.03, False)
+    plan.face(sky, cloudy_sky((0.36, 0.58, 0.84), _HAZE, height), 0.02, False)
 
 
 # ------------------------------------------------------------------------------------------ light
 
 _SUN_BEARING_DEG, _SUN_ELEVATION_DEG = -62.0, 40.0
-_SUN_COLOUR, _SKY_COLOUR = np.array([0.98, 0.86, 0.66]), np.array([0.46, 0.54, 0.66])
-_BOUNCE_COLOUR = np.array([0.12, 0.10, 0.08])
-_SHADOW_CELL_M = 0.1
+_SUN_COLOUR, _SKY_COLOUR = np.array([0.88, 0.78, 0.62]), np.array([0.70, 0.74, 0.80])
+_BOUNCE_COLOUR = np.array([0.36, 0.31, 0.25])
+_SHADOW_CELL_M = 0.12
 _LIGHT_STEP = 6  # texels between two places where light is computed
 
 
@@ -535,29 +525,33 @@ def _received_light(points: FloatArray, normals: FloatArray, occluders: FloatArr
     turn_rad = np.pi * (3.0 - np.sqrt(5.0)) * np.arange(24)
     flat = np.sqrt(1.0 - height**2)
     sky = np.stack([flat * np.cos(turn_rad), flat * np.sin(turn_rad), height], axis=1)
-    light = np.outer(0.5 - 0.5 * normals[:, 2], _BOUNCE_COLOUR) + 0.6 * _BOUNCE_COLOUR
+    light = np.outer(0.8 - 0.2 * normals[:, 2], _BOUNCE_COLOUR)
     for directions, colour in ((sun, _SUN_COLOUR), (sky, 2.0 * _SKY_COLOUR)):
+        received = np.zeros(len(points))
         for direction in directions / np.linalg.norm(directions, axis=1, keepdims=True):
-            facing = np.clip(normals @ direction, 0.0, None)
-            facing *= _is_reached(points + 0.12 * normals, direction, occluders)
-            light += np.outer(facing, colour / len(directions))
+            is_reached = _is_reached(points + 0.12 * normals, direction, occluders)
+            received += is_reached * np.clip(normals @ direction, 0.0, None)
+        light += np.outer(received, colour / len(directions))
     return light
 
 
-def _is_reached(points: FloatArray, direction: FloatArray, occluders: FloatArray) -> FloatArray:
-    """1 where light from `direction` reaches a point (N, 3), 0 in the shadow of an occluder."""
+def _is_reached(
+    points: FloatArray, direction: FloatArray, occluders: FloatArray
+) -> npt.NDArray[np.bool_]:
+    """Whether light from `direction` reaches points (N, 3): no occluder stands nearer to it."""
     side = np.cross(direction, (0.3, 0.5, 0.1))
     side /= np.linalg.norm(side)
-    axes = np.stack([side, np.cross(direction, side)], axis=1) / _SHADOW_CELL_M
-    num_cells = int(140.0 / _SHADOW_CELL_M)
+    axes = np.stack([side, np.cross(direction, side)]) / _SHADOW_CELL_M
+    num_cells = int(160.0 / _SHADOW_CELL_M)
 
-    def cell(places: FloatArray) -> npt.NDArray[np.int64]:
-        column, row = (places @ axes).T.astype(np.int64) + num_cells // 2
+    def cell(places: FloatArray) -> npt.NDArray[np.int32]:
+        column, row = (axes @ places.T + num_cells // 2).astype(np.int32)
         return row * num_cells + column
 
     highest = np.full(num_cells**2, -np.inf)
     np.maximum.at(highest, cell(occluders), occluders @ direction)
-    return (points @ direction >= highest[cell(points)]).astype(np.float64)
+    reached: npt.NDArray[np.bool_] = points @ direction >= highest[cell(points)]
+    return reached
 
 
 def _occluders(plan: _Plan) -> FloatArray:

@@ -66,7 +66,7 @@ def find_visible(layout: Layout, cam_from_world: Tensor, fov_rad: Tensor) -> Ten
     x, y, depth = in_cam.unbind(-1)
     half_width = torch.tan(0.5 * fov_rad)[..., None] * depth
     is_inside = (x.abs() < half_width) & (y.abs() < _ASPECT * half_width) & (depth > _MIN_DEPTH)
-    distance = torch.linalg.vector_norm(in_cam, dim=-1)
+    distance: Tensor = torch.linalg.vector_norm(in_cam, dim=-1)
     is_near = distance < layout.max_range[:, None, None]
     plane = (layout.normal * layout.point).sum(-1)
     above = torch.einsum("bni,bpi->bnp", layout.centre, layout.normal) - plane[:, None]

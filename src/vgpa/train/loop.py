@@ -128,10 +128,10 @@ def _validation_worlds(options: TrainOptions) -> list[WorldBatch]:
 def _take_step(net: PoseNet, optimizer: torch.optim.Optimizer, worlds: WorldBatch) -> torch.Tensor:
     """One gradient step; returns the loss, detached and still on the device."""
     net.train()
-    poses = net(*worlds.measured, worlds.num_cams)
-    loss = relative_pose_loss(*poses, *worlds.measured, graph_idx=worlds.graph_idx)
+    quaternion_wxyz, translation = net(*worlds.measured, worlds.num_cams)
+    loss = relative_pose_loss(quaternion_wxyz, translation, *worlds.measured, worlds.graph_idx)
     optimizer.zero_grad()
-    loss.backward()
+    torch.autograd.backward(loss)
     torch.nn.utils.clip_grad_norm_(net.parameters(), _MAX_GRADIENT_NORM)
     optimizer.step()
     return loss.detach()
@@ -143,9 +143,9 @@ def _validate(net: PoseNet, validation: list[WorldBatch]) -> tuple[float, float,
     net.eval()
     rows = []
     for worlds in validation:
-        poses = net(*worlds.measured, worlds.num_cams)
-        loss = relative_pose_loss(*poses, *worlds.measured, graph_idx=worlds.graph_idx)
-        scores = score_pairs(*poses, worlds)
+        quaternion_wxyz, translation = net(*worlds.measured, worlds.num_cams)
+        loss = relative_pose_loss(quaternion_wxyz, translation, *worlds.measured, worlds.graph_idx)
+        scores = score_pairs(quaternion_wxyz, translation, worlds)
         rows.append((float(loss), scores.rotation_auc_30, scores.pose_auc_30))
     loss_mean, rotation_auc, pose_auc = torch.tensor(rows, dtype=torch.float64).mean(0).tolist()
     return loss_mean, rotation_auc, pose_auc

@@ -67,9 +67,8 @@ def draw_edges(draw: Draw, pairs: Covisibility, exists: Tensor, wrong_part: Tens
     """Edges a matcher would return, some wrong, restricted to one component per graph."""
     b, n = exists.shape
     quality = draw.log_normal(1.0, 0.3, b, n)
-    num_shared = (
-        pairs.num_shared * quality[:, :, None] * quality[:, None] * draw.log_normal(1.0, 0.4, b, n, n)
-    )
+    luck = quality[:, :, None] * quality[:, None] * draw.log_normal(1.0, 0.4, b, n, n)
+    num_shared = pairs.num_shared * luck
     upper = torch.ones(n, n, dtype=torch.bool, device=exists.device).triu(1)
     is_match = draw.chance(num_shared / (num_shared + _HALF_CHANCE_SHARED), b, n, n)
     is_match &= upper & (num_shared > _MIN_SHARED)

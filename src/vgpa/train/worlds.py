@@ -10,6 +10,7 @@ Everything runs batched on the generator's device. Touches nothing but torch and
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -70,8 +71,9 @@ def make_worlds(
     visible = find_visible(layout, cam_from_world, draw_fov(draw, *place.shape)) * exists[..., None]
     pairs = find_covisibility(layout, visible, draw.log_normal(500, 0.6, num_graphs))
     wrong_part = draw.uniform(0, options.max_wrong_part, num_graphs, 1, 1)
-    edges = draw_edges(draw, pairs, exists, wrong_part)
-    return _pack(draw, layout, cam_from_world, edges)
+    worlds = _pack(draw, layout, cam_from_world, draw_edges(draw, pairs, exists, wrong_part))
+    # A single tiny world may end up without any edge; then there is nothing to learn from it.
+    return worlds if worlds.num_cams else make_worlds(num_graphs, generator, options)
 
 
 def _draw_places(draw: Draw, num_graphs: int, options: WorldOptions) -> Tensor:
@@ -86,8 +88,9 @@ def _draw_layouts(draw: Draw, place: Tensor, num_points: int) -> Layout:
     """Layouts of B graphs: as many of each kind as possible, and which kind comes short is random."""
     num_kinds = len(KINDS)
     first = int(draw.uniform(0, num_kinds, 1))
-    kind_of_graph = [(first + graph) % num_kinds for graph in range(len(place))]
-    parts = place.split([kind_of_graph.count(kind) for kind in range(num_kinds)])
+    num_of_kind = [(len(place) + (kind - first) % num_kinds) // num_kinds for kind in range(num_kinds)]
+    boundaries = list(accumulate(num_of_kind))[:-1]
+    parts = torch.tensor_split(place, boundaries)
     return Layout.concatenate(
         [make(draw, part, num_points) for make, part in zip(KINDS, parts, strict=True) if len(part)]
     )

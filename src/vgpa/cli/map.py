@@ -1,0 +1,31 @@
+"""`vgpa map DATABASE -o OUT`: from a COLMAP database with verified pairs to a model and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from vgpa.cli.options import DeviceName, FixIntrinsics, Json, Output, PresetName, Quiet, Seed, make_config
+from vgpa.cli.show import finish, watched
+
+
+def map_(
+    database: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DATABASE", help="COLMAP database.db")],
+    output: Output,
+    images: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help="folder of photos, for colours")] = None,
+    preset: PresetName = "default",
+    fix_intrinsics: FixIntrinsics = False,
+    seed: Seed = 0,
+    device: DeviceName = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """A drop-in mapper: poses and bundle adjustment from the verified pairs of a COLMAP database."""
+    from vgpa import pipeline
+
+    config = make_config(preset, seed, device, fix_intrinsics)
+    with watched(json or quiet) as log:
+        result = pipeline.map_database(database, output, config, log, images=images)
+    return finish(result, json, quiet)

@@ -1,0 +1,124 @@
+"""The facts of a run as plain data: what `report.json` holds and what the page is drawn from."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vgpa.averaging.average import Averaged
+from vgpa.colmap.cameras import mean_focal_px
+from vgpa.config import Config
+from vgpa.scene import ImageSet, ImageState, Reconstruction, ViewGraph
+from vgpa.stages import StageLog
+
+LIBRARIES = ("vgpa", "pycolmap", "torch", "numpy", "scipy")
+
+
+def summarize(
+    reconstruction: Reconstruction,
+    states: dict[str, ImageState],
+    graph: ViewGraph,
+    averaged: Averaged,
+    start_images: ImageSet,
+    config: Config,
+    log: StageLog,
+) -> dict[str, Any]:
+    """Everything report.json holds.
+
+    Args:
+        states: what became of every image, by name, unreadable ones included.
+        graph: the view graph that was solved, with `averaged`'s residuals on its edges.
+        start_images: the images with their intrinsics before bundle adjustment.
+    """
+    tracks = reconstruction.tracks
+    return {
+        "num_images": len(states),
+        "num_registered": reconstruction.num_registered,
+        "num_points": reconstruction.num_points,
+        "num_observations": tracks.num_observations,
+        "mean_track_length": _mean(tracks.lengths),
+        "mean_error_px": _mean(reconstruction.error_px),
+        "median_error_px": float(np.median(reconstruction.error_px)) if reconstruction.num_points else 0.0,
+        "seconds": log.seconds,
+        "stages": [asdict(record) for record in log.records],
+        "warnings": list(log.warnings),
+        "images": _describe_images(reconstruction, states),
+        "cameras": _describe_cameras(reconstruction, start_images),
+        "view_graph": _describe_graph(graph, averaged, start_images, states),
+        "config": asdict(config),
+        "versions": {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()},
+    }
+
+
+def write_json(data: dict[str, Any], path: Path) -> None:
+    """Write a JSON file so that a reader never sees half of it."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _describe_images(reconstruction: Reconstruction, states: dict[str, ImageState]) -> list[dict[str, Any]]:
+    tracks, num = reconstruction.tracks, len(reconstruction.images)
+    num_points = np.bincount(tracks.image_idx, minlength=num)
+    error_sum = np.bincount(tracks.image_idx, reconstruction.error_px[tracks.track_idx], num)
+    index = {name: k for k, name in enumerate(reconstruction.images.names)}
+    rows = []
+    for name, state in sorted(states.items()):
+        k = index.get(name)
+        count = int(num_points[k]) if k is not None else 0
+        error = float(error_sum[k]) / count if k is not None and count else None
+        rows.append({"name": name, "state": state.value, "num_points": count, "mean_error_px": error})
+    return rows
+
+
+def _describe_cameras(reconstruction: Reconstruction, start_images: ImageSet) -> list[dict[str, Any]]:
+    num_images = np.bincount(start_images.camera_idx, minlength=len(start_images.cameras))
+    return [
+        {
+            "model": after.model,
+            "width_px": after.width_px,
+            "height_px": after.height_px,
+            "num_images": int(num),
+            "focal_source": before.focal_source.value,
+            "focal_start_px": mean_focal_px(before),
+            "focal_px": mean_focal_px(after),
+            "params": after.params.tolist(),
+        }
+        for before, after, num in zip(
+            start_images.cameras, reconstruction.images.cameras, num_images, strict=True
+        )
+    ]
+
+
+def _describe_graph(
+    graph: ViewGraph, averaged: Averaged, images: ImageSet, states: dict[str, ImageState]
+) -> dict[str, Any]:
+    """The edges of the view graph; i and j are rows of the report's list of images."""
+    row_of = {name: row for row, name in enumerate(sorted(states))}
+    row = np.array([row_of[name] for name in images.names], dtype=np.int64)
+    return {
+        "num_edges": graph.num_edges,
+        "num_edges_kept": int(averaged.is_edge_kept.sum()),
+        "start": averaged.start,
+        "edges": [
+            {"i": i, "j": j, "num_inliers": n, "is_kept": kept, "rotation_deg": r, "direction_deg": d}
+            for i, j, n, kept, r, d in zip(
+                *row[graph.edge_index].tolist(),
+                graph.num_inliers.tolist(),
+                averaged.is_edge_kept.tolist(),
+                averaged.rotation_residual_deg.round(3).tolist(),
+                averaged.direction_residual_deg.round(3).tolist(),
+                strict=True,
+            )
+        ],
+    }
+
+
+def _mean(values: np.ndarray) -> float:  # type: ignore[type-arg]
+    return float(values.mean()) if len(values) else 0.0

@@ -1,0 +1,100 @@
+"""Worlds are connected, honest about their truth, as noisy as they say, and the same for the same seed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from vgpa.geometry.torch_rotation import direction_angle, rotation_angle
+from vgpa.train.worlds import WorldBatch, WorldOptions, make_worlds
+
+SMALL = WorldOptions(num_cams=(12, 30), num_cams_small=(6, 12), num_points=300)
+
+
+def worlds_of(seed: int, num_graphs: int = 6, options: WorldOptions = SMALL) -> WorldBatch:
+    return make_worlds(num_graphs, torch.Generator().manual_seed(seed), options)
+
+
+def errors_deg(worlds: WorldBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rotation and direction errors (E,) of the measured edges."""
+    i, j = worlds.edge_index
+    rotation = worlds.cam_from_world[j] @ worlds.cam_from_world[i].mT
+    offset = (worlds.cam_from_world[j] @ (worlds.centre[i] - worlds.centre[j])[:, :, None]).squeeze(-1)
+    direction = torch.nn.functional.normalize(offset, dim=-1)
+    return (
+        rotation_angle(rotation, worlds.rotation).rad2deg(),
+        direction_angle(direction, worlds.direction).rad2deg(),
+    )
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=10, deadline=None)
+def test_correct_edges_connect_every_graph_and_no_edge_joins_two(seed: int) -> None:
+    worlds = worlds_of(seed)
+    i, j = worlds.edge_index[:, ~worlds.is_wrong].numpy()
+    adjacency = coo_array((np.ones(len(i)), (i, j)), shape=(worlds.num_cams, worlds.num_cams))
+    num_components, _ = connected_components(adjacency, directed=False)
+    assert num_components == len(worlds.graph_idx.unique())
+    i, j = worlds.edge_index
+    assert (worlds.graph_idx[i] == worlds.graph_idx[j]).all()
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=10, deadline=None)
+def test_edges_are_well_formed(seed: int) -> None:
+    worlds = worlds_of(seed)
+    i, j = worlds.edge_index
+    assert (i < j).all()
+    assert len(torch.unique(worlds.edge_index, dim=1).T) == len(i)
+    identity = torch.eye(3).expand_as(worlds.rotation)
+    torch.testing.assert_close(worlds.rotation @ worlds.rotation.mT, identity, atol=1e-5, rtol=0)
+    torch.testing.assert_close(torch.linalg.det(worlds.rotation), torch.ones(len(i)))
+    torch.testing.assert_close(worlds.direction.norm(dim=1), torch.ones(len(i)))
+    assert (worlds.num_shared > 0).all()
+
+
+def test_same_seed_same_worlds() -> None:
+    first, again, other = worlds_of(1), worlds_of(1), worlds_of(2)
+    for field in dataclasses.fields(WorldBatch):
+        torch.testing.assert_close(getattr(first, field.name), getattr(again, field.name), atol=0, rtol=0)
+    assert first.rotation.shape != other.rotation.shape or not torch.equal(first.rotation, other.rotation)
+
+
+def test_correct_edges_are_close_to_the_truth_and_wrong_ones_are_not() -> None:
+    worlds = worlds_of(3, num_graphs=25)
+    rotation_deg, direction_deg = errors_deg(worlds)
+    correct = ~worlds.is_wrong
+    assert 0.05 < rotation_deg[correct].median() < 1.0
+    assert 0.2 < direction_deg[correct & worlds.has_direction].median() < 4.0
+    assert rotation_deg[worlds.is_wrong].median() > 30
+    assert 0.05 < worlds.is_wrong.float().mean() < 0.4
+    shared = worlds.num_shared.float()
+    assert shared[worlds.is_wrong].median() < shared[correct].median(), "doubt falls on weak edges"
+
+
+def test_noise_shrinks_with_matches() -> None:
+    worlds = worlds_of(4, num_graphs=25)
+    rotation_deg, _ = errors_deg(worlds)
+    many = worlds.num_shared > worlds.num_shared.median()
+    correct = ~worlds.is_wrong
+    assert rotation_deg[correct & many].median() < rotation_deg[correct & ~many].median()
+
+
+def test_worlds_without_mistakes() -> None:
+    clean = worlds_of(5, options=dataclasses.replace(SMALL, max_wrong_part=0.0))
+    assert not clean.is_wrong.any()
+
+
+@pytest.mark.parametrize("num_graphs", [1, 3, 8])
+def test_as_many_graphs_as_asked_of_the_sizes_asked(num_graphs: int) -> None:
+    worlds = worlds_of(6, num_graphs)
+    assert worlds.num_graphs == num_graphs
+    assert int(worlds.graph_idx.max()) < num_graphs
+    assert worlds.graph_idx.bincount().max() <= SMALL.num_cams[1]
