@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vgpa import config as presets
 from vgpa.averaging.average import Averaged, Rays, average
@@ -25,6 +26,7 @@ from vgpa.errors import NoModelError
 from vgpa.frontend.graph import select_reliable_edges
 from vgpa.frontend.photos import find_photos
 from vgpa.frontend.tracks import build_tracks
+from vgpa.geometry.rigid import Rigid
 from vgpa.mapping.colors import colorize
 from vgpa.mapping.rounds import build_model
 from vgpa.output import open_output, reuse_database
@@ -52,9 +54,7 @@ class Result:
     folder: Path
 
 
-def reconstruct(
-    images: Path, output: Path, config: Config | None = None, log: StageLog | None = None
-) -> Result:
+def reconstruct(images: Path, output: Path, config: Config | None = None, log: StageLog | None = None) -> Result:
     """Photos in, cameras out: everything from a folder of photos to a model and its report."""
     config, log = config or presets.default(), log or StageLog()
     check_params(config.features.camera_model, config.features.camera_params)
@@ -101,9 +101,7 @@ def map_database(
             tracks = build_tracks(problem.select_edges(averaged.is_edge_kept), config.graph)
         with log.stage("bundle adjust"):
             poses = averaged.poses.scatter(image_idx, len(problem.images))
-            model = build_model(
-                problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads
-            )
+            model = build_model(problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
         with log.stage("write model"):
             if images is not None:
                 model = colorize(model, problem.keypoints, images)
@@ -117,7 +115,7 @@ def map_database(
     return Result(model, states, summary, output)
 
 
-def _largest_component(problem: Problem, database: Path) -> tuple[Problem, np.ndarray]:  # type: ignore[type-arg]
+def _largest_component(problem: Problem, database: Path) -> tuple[Problem, NDArray[np.int64]]:
     """The problem with only the edges of its largest connected component, and that component's images."""
     label = problem.view_graph.component_labels()
     image_idx = np.flatnonzero(label == 0)
@@ -129,11 +127,11 @@ def _largest_component(problem: Problem, database: Path) -> tuple[Problem, np.nd
     return problem.select_edges(label[problem.view_graph.edge_index[0]] == 0), image_idx
 
 
-def _average(problem: Problem, image_idx: np.ndarray, config: Config) -> Averaged:  # type: ignore[type-arg]
+def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> Averaged:
     """Poses of the component's images, which are numbered 0, 1, ... within it."""
     graph, _ = problem.view_graph.subgraph(image_idx)
 
-    def predict(view_graph: ViewGraph):  # type: ignore[no-untyped-def]
+    def predict(view_graph: ViewGraph) -> Rigid:
         return predict_poses(view_graph, config.averaging, config.device)
 
     return average(graph, problem.matches, _match_rays(problem), config.averaging, predict)
@@ -144,9 +142,7 @@ def _match_rays(problem: Problem) -> Rays:
     matches, keypoints = problem.matches, problem.keypoints
     ends = problem.view_graph.edge_index[:, matches.edge_idx]
     first, second = (
-        unproject(
-            problem.images, end, keypoints.xy_px[keypoints.offsets[end] + matches.keypoint_idx[:, side]]
-        )
+        unproject(problem.images, end, keypoints.xy_px[keypoints.offsets[end] + matches.keypoint_idx[:, side]])
         for side, end in enumerate(ends)
     )
     return first, second
@@ -156,7 +152,7 @@ def _explain(
     everything: Problem,
     graph: ViewGraph,
     averaged: Averaged,
-    image_idx: np.ndarray,  # type: ignore[type-arg]
+    image_idx: NDArray[np.int64],
     model: Reconstruction,
 ) -> dict[str, ImageState]:
     """What became of every image of the database: the first stage that lost it, or registered."""

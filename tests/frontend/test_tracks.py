@@ -33,9 +33,7 @@ def problem_of(num_keypoints: list[int], matches: dict[tuple[int, int], list[tup
         counts,
     )
     images = ImageSet(tuple(map(str, range(num))), np.zeros(num), (CAMERA,), np.arange(num))
-    return Problem(
-        images, Keypoints(offsets, xy_px), graph, Matches(np.concatenate([[0], np.cumsum(counts)]), flat)
-    )
+    return Problem(images, Keypoints(offsets, xy_px), graph, Matches(np.concatenate([[0], np.cumsum(counts)]), flat))
 
 
 def as_sets(problem: Problem, config: GraphConfig) -> set[frozenset[tuple[int, int]]]:
@@ -98,9 +96,7 @@ def naive_tracks(
             touching = [g for g in groups if (i, a) in g or (j, b) in g]
             groups = [g for g in groups if g not in touching]
             groups.append({(i, a), (j, b)}.union(*touching))
-    return {
-        frozenset(g) for g in groups if len({i for i, _ in g}) == len(g) and len(g) >= min_length
-    }
+    return {frozenset(g) for g in groups if len({i for i, _ in g}) == len(g) and len(g) >= min_length}
 
 
 def test_weak_edges_are_not_trusted() -> None:

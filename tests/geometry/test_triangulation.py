@@ -34,9 +34,7 @@ def test_triangulation_follows_a_change_of_world() -> None:
         np.broadcast_to(new_from_old.inverse().quaternion_wxyz, (len(cams), 4)),
         np.broadcast_to(new_from_old.inverse().translation, (len(cams), 3)),
     )
-    np.testing.assert_allclose(
-        triangulate_dlt(rays, moved.matrix, offsets), new_from_old.apply(points), atol=1e-8
-    )
+    np.testing.assert_allclose(triangulate_dlt(rays, moved.matrix, offsets), new_from_old.apply(points), atol=1e-8)
 
 
 def test_parallel_rays_give_no_finite_point_nearby() -> None:

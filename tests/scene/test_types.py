@@ -53,9 +53,7 @@ def test_subgraph_keeps_measurements() -> None:
     part, kept = graph.subgraph(np.array([1, 3, 4]))
     assert part.num_images == 3
     np.testing.assert_array_equal(part.edge_index, all_pairs(3))
-    np.testing.assert_array_equal(
-        part.cam_j_from_cam_i.translation, graph.cam_j_from_cam_i.translation[kept]
-    )
+    np.testing.assert_array_equal(part.cam_j_from_cam_i.translation, graph.cam_j_from_cam_i.translation[kept])
 
 
 def test_arrays_are_read_only_and_copied() -> None:
@@ -79,7 +77,9 @@ def test_offsets_must_cover_the_observations(offsets: np.ndarray) -> None:
 def test_selecting_tracks_is_selecting_runs(lengths: list[int], seed: int) -> None:
     tracks = tracks_of(lengths)
     keep = np.random.default_rng(seed).random(len(tracks)) < 0.5
-    expected = [tracks.keypoint_idx[a:b] for a, b, k in zip(tracks.offsets, tracks.offsets[1:], keep, strict=False) if k]
+    expected = [
+        tracks.keypoint_idx[a:b] for a, b, k in zip(tracks.offsets, tracks.offsets[1:], keep, strict=False) if k
+    ]
     chosen = tracks.select(keep)
     np.testing.assert_array_equal(chosen.lengths, [len(run) for run in expected])
     np.testing.assert_array_equal(chosen.keypoint_idx, np.concatenate([*expected, []]))

@@ -39,7 +39,11 @@ class Averaged:
 
 
 def average(
-    graph: ViewGraph, matches: Matches, rays: Rays, config: AveragingConfig, predict: Callable[[ViewGraph], Rigid]
+    graph: ViewGraph,
+    matches: Matches,
+    rays: Rays,
+    config: AveragingConfig,
+    predict: Callable[[ViewGraph], Rigid],
 ) -> Averaged:
     """Poses of a connected view graph.
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from vgpa.geometry.rigid import Rigid
-from vgpa.geometry.rotation import FloatArray, normalize
+from vgpa.geometry.rotation import FloatArray, IntArray, normalize
 from vgpa.scene import Matches, ViewGraph
 
-NUM_STEPS = 5
-NOISE_RAD = 2e-3
-"""Angular noise of a ray, about two pixels of a common photo: residuals beyond it count less."""
+NOISE_RAD = (0.1, 0.03, 0.01, 4e-3, 2e-3, 2e-3)
+"""Residuals beyond this count less, step by step: wide first, because the measured direction may be far off, and in
+the end the angular noise of a ray, about two pixels of a common photo."""
 MIN_PARALLAX_RAD = 4e-3
 """Pairs whose rays hardly move once the rotation is undone say nothing about the direction."""
 
@@ -37,11 +37,13 @@ def refine_directions(
     edge_idx, turned, ray_j = matches.edge_idx[usable], turned[usable], rays[1][usable]
     normal = np.cross(turned, ray_j)
     direction = graph.cam_j_from_cam_i.translation
-    for _ in range(NUM_STEPS):
+    for noise in NOISE_RAD:
         residual = np.sum(normal * direction[edge_idx], axis=-1)
-        weight = 1 / (1 + (residual / NOISE_RAD) ** 2)
+        weight = 1 / (1 + (residual / noise) ** 2)
         scatter = _sum_by_edge(
-            weight[:, None] * (normal[:, :, None] * normal[:, None, :]).reshape(-1, 9), edge_idx, graph.num_edges
+            weight[:, None] * (normal[:, :, None] * normal[:, None, :]).reshape(-1, 9),
+            edge_idx,
+            graph.num_edges,
         ).reshape(-1, 3, 3)
         direction = np.linalg.eigh(scatter)[1][:, :, 0]
     vote = np.sign(np.sum(np.cross(ray_j, direction[edge_idx]) * normal, axis=-1))
@@ -61,6 +63,6 @@ def refine_directions(
     )
 
 
-def _sum_by_edge(values: FloatArray, edge_idx: FloatArray, num_edges: int) -> FloatArray:
+def _sum_by_edge(values: FloatArray, edge_idx: IntArray, num_edges: int) -> FloatArray:
     """(num_edges, k) sums of the rows of values (m, k) that belong to each edge."""
     return np.stack([np.bincount(edge_idx, column, num_edges) for column in values.T], axis=-1)

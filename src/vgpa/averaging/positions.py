@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.linalg import splu
 
-from vgpa.geometry.rotation import FloatArray, direction_angle_rad, normalize
+from vgpa.geometry.rotation import FloatArray, IntArray, direction_angle_rad, normalize
 from vgpa.scene import ViewGraph
 
 DAMPING = 0.03
@@ -35,9 +35,7 @@ def world_directions(graph: ViewGraph, rotation: FloatArray) -> FloatArray:
     return -np.einsum("eji,ej->ei", rotation[j], graph.cam_j_from_cam_i.translation)
 
 
-def average_positions(
-    graph: ViewGraph, rotation: FloatArray, start: FloatArray, sigma_deg: float
-) -> FloatArray:
+def average_positions(graph: ViewGraph, rotation: FloatArray, start: FloatArray, sigma_deg: float) -> FloatArray:
     """Camera centres (n, 3), with median edge length one, that agree with most directions.
 
     Args:
@@ -68,7 +66,7 @@ def direction_residuals_deg(graph: ViewGraph, rotation: FloatArray, centre: Floa
     return np.where(graph.has_direction, np.degrees(angle), 0.0)
 
 
-def _step(centre: FloatArray, edges: FloatArray, direction: FloatArray, sigma: float) -> FloatArray:
+def _step(centre: FloatArray, edges: IntArray, direction: FloatArray, sigma: float) -> FloatArray:
     i, j = edges
     baseline = centre[j] - centre[i]
     length = np.clip(np.linalg.norm(baseline, axis=-1), *LENGTH_RANGE)
@@ -81,7 +79,7 @@ def _step(centre: FloatArray, edges: FloatArray, direction: FloatArray, sigma: f
     return _solve_blocks(block, pull, edges, len(centre))
 
 
-def _solve_blocks(block: FloatArray, pull: FloatArray, edges: FloatArray, num: int) -> FloatArray:
+def _solve_blocks(block: FloatArray, pull: FloatArray, edges: IntArray, num: int) -> FloatArray:
     """Centres with C_0 = 0 that minimise sum of (C_j - C_i)^T block (C_j - C_i) - 2 pull . (C_j - C_i)."""
     i, j = edges
     rhs = np.zeros((num, 3))
@@ -108,7 +106,7 @@ def _solve_blocks(block: FloatArray, pull: FloatArray, edges: FloatArray, num: i
     return centre
 
 
-def _unit_scale(centre: FloatArray, edges: FloatArray) -> FloatArray:
+def _unit_scale(centre: FloatArray, edges: IntArray) -> FloatArray:
     """Centres moved to their median, with a median edge length of one."""
     length = np.median(np.linalg.norm(centre[edges[1]] - centre[edges[0]], axis=-1))
     return (centre - np.median(centre, axis=0)) / max(float(length), 1e-12)

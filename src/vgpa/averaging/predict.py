@@ -41,7 +41,8 @@ def finetune(net: PoseNet, tensors: GraphTensors, num_images: int, config: Avera
     optimizer = torch.optim.Adam(net.parameters(), lr=config.finetune_learning_rate)
     best_loss, best_state = math.inf, copy.deepcopy(net.state_dict())
     for step in range(config.finetune_steps + 1):
-        loss = relative_pose_loss(*net(*tensors, num_images), *tensors)
+        quaternion_wxyz, translation = net(*tensors, num_images)
+        loss = relative_pose_loss(quaternion_wxyz, translation, *tensors)
         if loss.item() < best_loss:
             best_loss, best_state = loss.item(), copy.deepcopy(net.state_dict())
         if step == config.finetune_steps:
@@ -50,7 +51,7 @@ def finetune(net: PoseNet, tensors: GraphTensors, num_images: int, config: Avera
         for group in optimizer.param_groups:
             group["lr"] = config.finetune_learning_rate * 0.5 * (1 + math.cos(math.pi * fraction))
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
     net.load_state_dict(best_state)

@@ -17,9 +17,7 @@ DeviceName = Annotated[Device, tyro.conf.arg(help="where the network runs")]
 FixIntrinsics = Annotated[
     bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="keep every camera's intrinsics as they are")
 ]
-Json = Annotated[
-    bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="print one JSON object and nothing else")
-]
+Json = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="print one JSON object and nothing else")]
 Quiet = Annotated[
     bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(aliases=("-q",), help="print errors and warnings only")
 ]

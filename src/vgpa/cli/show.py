@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from vgpa.evaluate import Scores
     from vgpa.pipeline import Result
 
-HEADLINE = ("num_images", "num_registered", "num_points", "mean_track_length", "median_error_px", "seconds", "stages")
+HEADLINE = (
+    "num_images",
+    "num_registered",
+    "num_points",
+    "mean_track_length",
+    "median_error_px",
+    "seconds",
+    "stages",
+)
 PARTIAL_INPUT = 5
 """Exit code of a run that made a model although some photos could not be read."""
 
@@ -86,12 +94,17 @@ def print_scores(scores: Scores) -> None:
 def _score_rows(scores: Scores | None) -> Iterator[tuple[str, str]]:
     if scores is None:
         return
-    yield "rotation error", f"{scores.rotation_mean_deg:.4f} deg mean, {scores.rotation_median_deg:.4f} median"
+    yield (
+        "rotation error",
+        f"{scores.rotation_mean_deg:.4f} deg mean, {scores.rotation_median_deg:.4f} median",
+    )
     share = 100 * scores.position_mean_relative
-    yield "position error", f"{scores.position_mean:.5g} mean, {scores.position_median:.5g} median ({share:.3f}% of size)"
+    yield (
+        "position error",
+        f"{scores.position_mean:.5g} mean, {scores.position_median:.5g} median ({share:.3f}% of size)",
+    )
     yield "AUC @ 1 / 5 / 30 deg", _three(scores.auc)
 
 
 def _three(area: dict[int, float]) -> str:
     return " / ".join(f"{value:.4f}" for value in area.values())
-

@@ -13,7 +13,7 @@ from vgpa.colmap.model import model_to_pycolmap
 from vgpa.colmap.silence import silenced
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import normalize, wxyz_from_xyzw
-from vgpa.scene import Keypoints, Poses, Reconstruction
+from vgpa.scene import Camera, Keypoints, Poses, Reconstruction
 
 LOSSES = {"huber": pycolmap.LossFunctionType.HUBER, "cauchy": pycolmap.LossFunctionType.CAUCHY}
 
@@ -73,7 +73,7 @@ def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
     return result
 
 
-def _read_cameras(model: pycolmap.Reconstruction, before: Reconstruction) -> tuple:  # type: ignore[type-arg]
+def _read_cameras(model: pycolmap.Reconstruction, before: Reconstruction) -> tuple[Camera, ...]:
     """Refined cameras; where the focal length first came from is remembered."""
     return tuple(
         replace(from_pycolmap(model.cameras[k + 1]), focal_source=camera.focal_source)

@@ -30,19 +30,21 @@ def from_pycolmap(camera: pycolmap.Camera) -> Camera:
     return Camera(camera.model_name, camera.width, camera.height, np.array(camera.params), source)
 
 
+MODEL_NAMES = {int(model): name for name, model in pycolmap.CameraModelId.__members__.items() if name != "INVALID"}
+"""COLMAP's camera models by the numbers that databases store."""
+
+
 def model_name(model_id: int) -> str:
-    """COLMAP's name of a camera model number, as databases store it."""
-    try:
-        return str(pycolmap.CameraModelId(model_id).name)
-    except ValueError as error:
-        raise ValueError(f"camera model number {model_id} is unknown") from error
+    """COLMAP's name of a camera model number."""
+    if model_id not in MODEL_NAMES:
+        raise ValueError(f"camera model number {model_id} is unknown")
+    return MODEL_NAMES[model_id]
 
 
 def check_params(model: str, params: str) -> None:
     """Raise a sentence for the user unless the parameter string fits the model (both as COLMAP's users write them)."""
-    if model not in pycolmap.CameraModelId.__members__ or model == "INVALID":
-        names = ", ".join(name for name in pycolmap.CameraModelId.__members__ if name != "INVALID")
-        raise InputError(f"The camera model {model!r} is unknown", f"Use one of {names}")
+    if model not in MODEL_NAMES.values():
+        raise InputError(f"The camera model {model!r} is unknown", f"Use one of {', '.join(MODEL_NAMES.values())}")
     if not params:
         return
     camera = pycolmap.Camera.create_from_model_name(0, model, 1.0, 1, 1)
@@ -72,7 +74,7 @@ def unproject(images: ImageSet, image_idx: NDArray[np.int64], xy_px: FloatArray)
     rays = np.full((len(xy_px), 3), np.nan)
     for camera, rows in _by_camera(images, image_idx):
         # Pinhole rays (x, y, 1); pixels that cannot be undistorted come back as NaN.
-        rays[rows] = normalize(np.column_stack([camera.cam_from_img(xy_px[rows]), np.ones(len(rows))]))
+        rays[rows] = normalize(np.column_stack([np.asarray(camera.cam_from_img(xy_px[rows])), np.ones(len(rows))]))
     return rays
 
 
@@ -85,9 +87,7 @@ def project(images: ImageSet, image_idx: NDArray[np.int64], xyz_cam: FloatArray)
     return xy_px
 
 
-def _by_camera(
-    images: ImageSet, image_idx: NDArray[np.int64]
-) -> list[tuple[pycolmap.Camera, NDArray[np.int64]]]:
+def _by_camera(images: ImageSet, image_idx: NDArray[np.int64]) -> list[tuple[pycolmap.Camera, NDArray[np.int64]]]:
     """Rows of `image_idx` grouped by the camera that took the image."""
     camera_idx = images.camera_idx[image_idx]
     order = np.argsort(camera_idx, kind="stable")

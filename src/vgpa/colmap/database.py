@@ -150,9 +150,7 @@ def _assemble(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypo
     return Problem(images, keypoints, graph, Matches(offsets, flat))
 
 
-def _read_pairs(
-    connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints
-) -> Iterator[tuple[int, _Pair]]:
+def _read_pairs(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints) -> Iterator[tuple[int, _Pair]]:
     """Usable rows of two_view_geometries, in the order of their pair ids."""
     index = {int(image_id): k for k, image_id in enumerate(images.image_id)}
     num_keypoints = keypoints.num_of()

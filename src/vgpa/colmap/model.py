@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def model_to_pycolmap(reconstruction: Reconstruction, keypoints: Keypoints) -> p
     """pycolmap's model with the registered images; camera ids are 1, 2, ..., image ids stay."""
     images, poses = reconstruction.images, reconstruction.poses
     model = pycolmap.Reconstruction()
-    registered = np.flatnonzero(poses.is_known)
+    registered = np.flatnonzero(poses.is_known).tolist()
     for camera_idx in np.unique(images.camera_idx[registered]):
         camera = to_pycolmap(images.cameras[camera_idx], int(camera_idx) + 1)
         model.add_camera_with_trivial_rig(camera)
@@ -67,7 +68,7 @@ def _add_points(model: pycolmap.Reconstruction, reconstruction: Reconstruction) 
     image_id = reconstruction.images.image_id[tracks.image_idx].tolist()
     keypoint_idx = tracks.keypoint_idx.tolist()
     offsets = tracks.offsets.tolist()
-    for k, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for k, (start, end) in enumerate(pairwise(offsets)):
         track = pycolmap.Track()
         for element in zip(image_id[start:end], keypoint_idx[start:end], strict=True):
             track.add_element(*element)

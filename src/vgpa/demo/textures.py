@@ -32,11 +32,11 @@ NUM_LEVELS = 6
 class TextureStore:
     """All textures and their mip levels in one flat array, ready for vectorised reading.
 
-    Level k halves the size of level k - 1. `texels` (M,) uint32 packs red, green, blue and a spare
-    byte; `first` (T, L) is where a level starts; `rows`, `columns` (T, L) are its sizes.
+    Level k halves the size of level k - 1. `texels` (3, M) are the red, green and blue values;
+    `first` (T, L) is where a level starts; `rows` and `columns` (T, L) are its sizes.
     """
 
-    texels: npt.NDArray[np.uint32]
+    texels: npt.NDArray[np.uint8]
     first: npt.NDArray[np.int32]
     rows: npt.NDArray[np.int32]
     columns: npt.NDArray[np.int32]
@@ -44,15 +44,15 @@ class TextureStore:
 
 def pack_textures(pictures: Sequence[npt.NDArray[np.uint8]]) -> TextureStore:
     """Build the mip pyramids of `pictures`, each (rows, columns, 3), and store them together."""
-    chunks: list[npt.NDArray[np.uint32]] = []
+    chunks: list[npt.NDArray[np.uint8]] = []
     tables = np.zeros((3, len(pictures), NUM_LEVELS), dtype=np.int32)
     position = 0
     for picture_idx, picture in enumerate(pictures):
         for level_idx, level in enumerate(_pyramid(picture)):
             tables[:, picture_idx, level_idx] = position, level.shape[0], level.shape[1]
-            chunks.append(np.ascontiguousarray(level).view(np.uint32).ravel())
-            position += chunks[-1].size
-    return TextureStore(np.concatenate(chunks), tables[0], tables[1], tables[2])
+            chunks.append(level.reshape(-1, 3).T)
+            position += chunks[-1].shape[1]
+    return TextureStore(np.concatenate(chunks, axis=1), tables[0], tables[1], tables[2])
 
 
 def sample_textures(
@@ -64,13 +64,15 @@ def sample_textures(
     """Trilinear reading: (N,) textures at `texel` (2, N), as (column, row), and mip `level` (N,).
 
     The centre of the first texel is (0.5, 0.5); beyond the border its colour goes on. Returns
-    (N, 4) values in 0..255, of which the last is the spare byte.
+    colours (3, N) in 0..255.
     """
     level = np.clip(level, 0.0, NUM_LEVELS - 1.001)
-    lower = level.astype(np.int32)
-    upper_weight = level - lower
-    colour = _bilinear(store, texture_idx, texel, lower)
-    colour += (_bilinear(store, texture_idx, texel, lower + 1) - colour) * upper_weight[:, None]
+    sharper = level.astype(np.int32)
+    colour = _bilinear(store, texture_idx, texel, sharper)
+    softer = _bilinear(store, texture_idx, texel, sharper + 1)
+    softer -= colour
+    softer *= level - sharper
+    colour += softer
     return colour
 
 
@@ -257,9 +259,9 @@ def _specks(rng: np.random.Generator, shape: Shape) -> FloatImage:
 
 
 def _pyramid(picture: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.uint8]]:
-    """Levels 0..NUM_LEVELS - 1 of a picture, four bytes a texel; borders repeat to fill up."""
+    """Levels 0..NUM_LEVELS - 1 of a picture; where a size is odd, the border is repeated."""
     levels = []
-    exact = np.concatenate([picture, picture[..., :1]], axis=-1, dtype=np.float32)
+    exact = picture.astype(np.float32)
     for _ in range(NUM_LEVELS):
         for axis in (0, 1):
             if exact.shape[axis] % 2:  # even, so that it can be halved and interpolated
@@ -276,22 +278,19 @@ def _bilinear(
     texel: npt.NDArray[np.floating],
     level: npt.NDArray[np.int32],
 ) -> FloatImage:
-    """Bilinear reading (N, 4) of one integer mip level per sample."""
+    """Bilinear reading (3, N) of one integer mip level per sample."""
     entry = texture_idx * NUM_LEVELS + level
-    columns = store.columns.ravel().take(entry)
+    columns = store.columns.take(entry)
     shrink = np.exp2(-level.astype(np.float32))
-    x = np.clip(texel[0] * shrink - 0.5, 0.0, columns - 1.001)
-    y = np.clip(texel[1] * shrink - 0.5, 0.0, store.rows.ravel().take(entry) - 1.001)
+    x = np.clip(texel[0] * shrink - 0.5, 0.0, columns - np.float32(1.001))
+    y = np.clip(texel[1] * shrink - 0.5, 0.0, store.rows.take(entry) - np.float32(1.001))
     column, row = x.astype(np.int32), y.astype(np.int32)
     right, above = (x - column).astype(np.float32), (y - row).astype(np.float32)
-    corner = store.first.ravel().take(entry) + row * columns + column
     both = right * above
-    colour = _read(store, corner) * (1.0 - right - above + both)[:, None]
-    colour += _read(store, corner + 1) * (right - both)[:, None]
-    colour += _read(store, corner + columns) * (above - both)[:, None]
-    colour += _read(store, corner + columns + 1) * both[:, None]
+    corner = store.first.take(entry) + row * columns + column
+    colour = store.texels.take(corner, axis=1) * (1.0 - right - above + both)
+    colour += store.texels.take(corner + 1, axis=1) * (right - both)
+    corner += columns
+    colour += store.texels.take(corner, axis=1) * (above - both)
+    colour += store.texels.take(corner + 1, axis=1) * both
     return colour
-
-
-def _read(store: TextureStore, position: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-    return store.texels.take(position).view(np.uint8).reshape(-1, 4)

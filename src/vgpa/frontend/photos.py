@@ -64,6 +64,12 @@ def _problem(path: Path) -> str | None:
                 # JPEG decodes eight times smaller, which still reads the whole file.
                 image.draft("L", (image.size[0] // 8, image.size[1] // 8))
                 image.load()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        Image.DecompressionBombError,
+        Image.DecompressionBombWarning,
+    ) as error:
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     return None

@@ -53,9 +53,7 @@ def _label_keypoints(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.in
     return node, connected_components(adjacency, directed=False)[1].astype(np.int64)
 
 
-def _spread_px(
-    keypoints: Keypoints, node: NDArray[np.int64], is_first: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _spread_px(keypoints: Keypoints, node: NDArray[np.int64], is_first: NDArray[np.bool_]) -> NDArray[np.float64]:
     """(num_nodes,) distance of each keypoint from the first of its track in the same image."""
     first = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     return np.asarray(np.linalg.norm(keypoints.xy_px[node] - keypoints.xy_px[node[first]], axis=-1))

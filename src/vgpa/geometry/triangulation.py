@@ -7,11 +7,8 @@ and nothing loops in Python (METHOD section 6).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vgpa.geometry.rotation import FloatArray, normalize
-
-IntArray = NDArray[np.integer]
+from vgpa.geometry.rotation import FloatArray, IntArray, normalize
 
 
 def triangulate_dlt(rays: FloatArray, cam_from_world: FloatArray, offsets: IntArray) -> FloatArray:

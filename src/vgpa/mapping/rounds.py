@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.config import BundleRound, MappingConfig
@@ -69,7 +70,7 @@ def _model(images: ImageSet, poses: Poses, points: Points) -> Reconstruction:
     return Reconstruction(images, poses, points.xyz, points.tracks, points.error_px, grey)
 
 
-def _select_points(model: Reconstruction, keep: np.ndarray) -> Reconstruction:  # type: ignore[type-arg]
+def _select_points(model: Reconstruction, keep: NDArray[np.bool_]) -> Reconstruction:
     return replace(
         model,
         xyz=model.xyz[keep],

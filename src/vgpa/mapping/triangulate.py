@@ -50,14 +50,12 @@ class Points:
     error_px: FloatArray
 
 
-def triangulate(
-    images: ImageSet, poses: Poses, keypoints: Keypoints, tracks: Tracks, wanted: PointFilter
-) -> Points:
+def triangulate(images: ImageSet, poses: Poses, keypoints: Keypoints, tracks: Tracks, wanted: PointFilter) -> Points:
     """Points of all tracks that satisfy the filter under the given poses and intrinsics."""
     posed = tracks.select_observations(poses.is_known[tracks.image_idx])
     posed = posed.select(posed.lengths >= max(wanted.min_num_views, 2))
     rays = unproject(images, posed.image_idx, observed_px(keypoints, posed))
-    has_ray = np.isfinite(rays).all(axis=-1)
+    has_ray = np.asarray(np.isfinite(rays).all(axis=-1))
     first = posed.select_observations(has_ray)
     long_enough = first.lengths >= max(wanted.min_num_views, 2)
     rays = rays[has_ray][long_enough[first.track_idx]]

@@ -1,7 +1,7 @@
 """report.html: one page that works offline and shows whether a model is good, what is missing, and why.
 
-This module gathers what the page shows as one JSON value; `template.html`, `page.css`, `page.js` (words and tables)
-and `charts.js` (plots, through plotly) turn it into a page. File names are the user's and may hold anything: they
+This module gathers what the page shows as one JSON value; `template.html`, `page.css`, `page.js` (words and tables),
+`scene.js` (the 3D view) and `charts.js` (the other plots) turn it into a page, with plotly for the plots. File names are the user's and may hold anything: they
 travel inside the JSON, and the page's security policy runs no script but the ones written here.
 """
 
@@ -19,70 +19,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from vgpa.colmap.cameras import mean_focal_px
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, normalize
-from vgpa.scene import FocalSource, ImageState, Reconstruction
+from vgpa.scene import ImageState, Reconstruction
 
 MAX_NUM_POINTS = 60_000
 """Points drawn at most: what a browser turns smoothly, and about a megabyte of the page."""
 MAX_NUM_CELLS = 320
 """Rows of the view graph's matrix at most; images beyond share a row with their neighbours."""
+SCRIPTS = ("page", "drawing", "scene", "charts")
 RESIDUAL_EDGES_DEG = np.geomspace(0.01, 180, 44)
-
-STATE_WORDS = {
-    ImageState.REGISTERED: ("Registered", "", ""),
-    ImageState.UNREADABLE: (
-        "Could not be read",
-        "The file is damaged, empty, or not an image that can be decoded.",
-        "Open it in an image viewer and save it again as JPEG or PNG.",
-    ),
-    ImageState.NO_FEATURES: (
-        "No features",
-        "No distinctive spots were found in it: it may be blurred, very dark, overexposed or plain.",
-        "Take it again with more light, a steadier hand or more texture in view.",
-    ),
-    ImageState.NO_MATCHES: (
-        "Matches no other image",
-        "It has features, but no other photo shows enough of the same ones.",
-        "Add photos that share more than half of its view, taken from near its place.",
-    ),
-    ImageState.NOT_IN_COMPONENT: (
-        "In a separate group",
-        "It matches some photos, but nothing ties that group to the main model.",
-        "Add photos that bridge the two groups, or reconstruct the group on its own.",
-    ),
-    ImageState.FAILED_AVERAGING: (
-        "Could not be placed",
-        "Its matches put it in places that contradict each other, as look-alike parts of a scene often do.",
-        "Add overlapping photos around it, and leave out photos of things that repeat or move.",
-    ),
-    ImageState.DROPPED_IN_BA: (
-        "Too few points in the end",
-        "It was placed, but hardly any 3D point agreed with it, so its pose was not to be trusted.",
-        "Look for motion blur, moving things or a wrong focal length; add photos close to it.",
-    ),
-}
-"""Each state in words: its name, why the image is missing, and what to try."""
-
-FOCAL_WORDS = {
-    FocalSource.USER: "given by you",
-    FocalSource.PRIOR: "from EXIF or the database",
-    FocalSource.GUESS: "guessed: 1.2 × the longer side",
-}
 
 
 def write_page(summary: dict[str, Any], reconstruction: Reconstruction, path: Path, title: str) -> None:
     """Write report.html so that a reader never sees half of it.
 
     Args:
-        summary: what report.json holds; its edges number the images as `reconstruction` does. With a key "scores"
-            (accuracy against known cameras, as a dict) the page shows these too.
+        summary: what report.json holds. With a key "scores" (accuracy against known cameras, as a dict) the page
+            shows these too.
         title: what was reconstructed, as the headline.
     """
     room = files("vgpa.report")
-    scripts = {name: room.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in ("page", "charts")}
+    scripts = {name: room.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS}
     scripts["plotly"] = _plotly_path().read_text(encoding="utf-8")
     page = Template(room.joinpath("template.html").read_text(encoding="utf-8")).substitute(
         scripts,
@@ -104,12 +65,9 @@ def page_data(summary: dict[str, Any], reconstruction: Reconstruction) -> dict[s
     return {
         "summary": facts,
         "settings": json.dumps(summary["config"], indent=2, default=str),
-        "state_words": STATE_WORDS,
-        "focal_words": FOCAL_WORDS,
         "scene": _scene(reconstruction, summary["images"]),
         "graph": {key: value for key, value in graph.items() if key != "edges"}
-        | _adjacency(graph["edges"], len(reconstruction.images)),
-        "names": reconstruction.images.names,
+        | _adjacency(graph["edges"], len(summary["images"])),
         "histograms": _histograms(summary, reconstruction),
     }
 
@@ -162,15 +120,14 @@ def _scene(reconstruction: Reconstruction, rows: list[dict[str, Any]]) -> dict[s
     color = reconstruction.color[drawn]
     # A model whose points all have one colour was made without its photos.
     has_color = len(color) > 0 and bool((color != color[0]).any())
-    error = {row["name"]: row["mean_error_px"] for row in rows}
+    row_of = {row["name"]: k for k, row in enumerate(rows)}
     return {
         "points": _binary(xyz[drawn], "f4"),
         "colors": _binary(color, "u1") if has_color else None,
         "num_drawn": len(drawn),
         "num_far": reconstruction.num_points - len(near),
         "frusta": _binary(_frusta(reconstruction, known, _frustum_depth(centre, box)) @ upright.T, "f4"),
-        "frusta_idx": known.tolist(),
-        "frusta_error_px": [error.get(reconstruction.images.names[k]) for k in known],
+        "frusta_row": [row_of[reconstruction.images.names[k]] for k in known],
         "box": box.tolist(),
     }
 
@@ -209,10 +166,8 @@ def display_box(xyz: FloatArray, centre: FloatArray) -> FloatArray:
 def _frustum_depth(centre: FloatArray, box: FloatArray) -> float:
     """A depth at which frusta are seen but do not cover each other: about half the way to the next camera."""
     size = float((box[:, 1] - box[:, 0]).max())
-    # Neighbours in the order of the images stand in for nearest ones; the median forgives jumps.
-    step = np.linalg.norm(np.diff(centre, axis=0), axis=1)
-    typical = float(np.median(step)) if len(step) else 0.0
-    return float(np.clip(0.5 * typical, 0.012 * size, 0.05 * size))
+    step = np.median(cKDTree(centre).query(centre, k=2)[0][:, 1]) if len(centre) > 1 else size
+    return float(np.clip(0.5 * step, 0.012 * size, 0.05 * size))
 
 
 def _frusta(reconstruction: Reconstruction, known: NDArray[np.int64], depth: float) -> FloatArray:
@@ -234,10 +189,9 @@ def _adjacency(edges: list[dict[str, Any]], num_images: int) -> dict[str, Any]:
     """The view graph as the filled cells of a matrix with i <= j, of at most MAX_NUM_CELLS rows."""
     block = max(1, -(-num_images // MAX_NUM_CELLS))
     size = -(-num_images // block)
-    i, j, inliers, kept, rotation, direction = _columns(edges)
-    cells, cell_idx, num_edges = np.unique(
-        (i // block) * size + j // block, return_inverse=True, return_counts=True
-    )
+    first, second, inliers, kept, rotation, direction = _columns(edges)
+    i, j = np.sort([first // block, second // block], axis=0)
+    cells, cell_idx, num_edges = np.unique(i * size + j, return_inverse=True, return_counts=True)
 
     def mean(values: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(cell_idx, values, len(cells)) / num_edges)
@@ -247,7 +201,7 @@ def _adjacency(edges: list[dict[str, Any]], num_images: int) -> dict[str, Any]:
         "size": size,
         "i": _binary(cells // max(size, 1), "u2"),
         "j": _binary(cells % max(size, 1), "u2"),
-        "cell_edges": _binary(num_edges, "u4"),
+        "num_pairs": _binary(num_edges, "u4"),
         "inliers": _binary(mean(inliers), "f4"),
         "kept": _binary(mean(kept), "f4"),
         "rotation_deg": _binary(mean(rotation), "f4"),
@@ -295,7 +249,7 @@ def _histogram(
     groups = {name: values[np.isfinite(values)] for name, values in groups.items()}
     values = np.concatenate(list(groups.values()))
     if edges is None:
-        edges = np.linspace(0, (np.percentile(values, 99) if len(values) else 0) or 1, 37)
+        edges = np.linspace(0, (np.percentile(values, 99.5) if len(values) else 0) or 1, 37)
     return {
         "title": title,
         "unit": unit,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vgpa.averaging.average import Averaged
 from vgpa.colmap.cameras import mean_focal_px
@@ -90,9 +91,7 @@ def _describe_cameras(reconstruction: Reconstruction, start_images: ImageSet) ->
             "focal_px": mean_focal_px(after),
             "params": after.params.tolist(),
         }
-        for before, after, num in zip(
-            start_images.cameras, reconstruction.images.cameras, num_images, strict=True
-        )
+        for before, after, num in zip(start_images.cameras, reconstruction.images.cameras, num_images, strict=True)
     ]
 
 
@@ -120,5 +119,5 @@ def _describe_graph(
     }
 
 
-def _mean(values: np.ndarray) -> float:  # type: ignore[type-arg]
+def _mean(values: NDArray[Any]) -> float:
     return float(values.mean()) if len(values) else 0.0

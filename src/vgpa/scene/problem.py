@@ -38,9 +38,7 @@ class Matches:
         """Matches of the edges in the mask (num_edges,)."""
         runs = np.flatnonzero(keep)
         lengths = np.diff(self.offsets)[runs]
-        return Matches(
-            np.concatenate([[0], np.cumsum(lengths)]), self.keypoint_idx[run_indices(self.offsets, runs)]
-        )
+        return Matches(np.concatenate([[0], np.cumsum(lengths)]), self.keypoint_idx[run_indices(self.offsets, runs)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +70,4 @@ class Problem:
 
     def select_edges(self, keep: NDArray[np.bool_]) -> Problem:
         """The same images with only the edges of the mask, and their matches."""
-        return replace(
-            self, view_graph=self.view_graph.select_edges(keep), matches=self.matches.select_edges(keep)
-        )
+        return replace(self, view_graph=self.view_graph.select_edges(keep), matches=self.matches.select_edges(keep))

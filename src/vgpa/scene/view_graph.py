@@ -39,7 +39,11 @@ class ViewGraph:
         edges = checked(self.edge_index, np.int64, (2, None), "edge_index")
         num = edges.shape[1]
         object.__setattr__(self, "edge_index", edges)
-        for name, dtype in (("has_direction", np.bool_), ("num_inliers", np.int64), ("num_matches", np.int64)):
+        for name, dtype in (
+            ("has_direction", np.bool_),
+            ("num_inliers", np.int64),
+            ("num_matches", np.int64),
+        ):
             object.__setattr__(self, name, checked(getattr(self, name), dtype, (num,), name))
         check_indices(edges, self.num_images, "edge_index")
         if (edges[0] >= edges[1]).any():
@@ -90,7 +94,7 @@ class ViewGraph:
         new_idx = np.full(self.num_images, -1)
         new_idx[image_idx] = np.arange(len(image_idx))
         renumbered = new_idx[self.edge_index]
-        keep = (renumbered >= 0).all(axis=0)
+        keep = np.asarray((renumbered >= 0).all(axis=0))
         kept = self.select_edges(keep)
         graph = ViewGraph(
             len(image_idx),

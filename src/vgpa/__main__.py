@@ -1,0 +1,5 @@
+"""`python -m vgpa` is the `vgpa` command."""
+
+from vgpa.cli import main
+
+main()

@@ -1,0 +1,165 @@
+"use strict";
+// The flat plots: the view graph as a matrix, and the histograms. Drawn again when light and dark change.
+
+const graph = data.graph;
+const CELL_KEYS = ["i", "j", "num_pairs", "inliers", "kept", "rotation_deg", "direction_deg"];
+const cells = Object.fromEntries(CELL_KEYS.map((key) => [key, decode(graph[key])]));
+const KEPT_SCALE = [[0, "#c3d8fa"], [0.5, "#4b88e6"], [1, "#143a7d"]];
+const DROPPED_SCALE = [[0, "#f6b0b0"], [1, "#d23b3b"]];
+const MAX_SHOWN_DEG = 10;
+const MODES = {
+  Matches: "verified matches, with dropped pairs in red",
+  Rotation: "how far each pair's rotation is from the averaged ones",
+  Direction: "how far each pair's direction is from the averaged positions",
+};
+let graphMode = "Matches";
+
+/** A symmetric matrix with value(cell) in the cells that `has` accepts and null elsewhere. */
+function matrix(value, has = () => true) {
+  const rows = Array.from({ length: graph.size }, () => Array(graph.size).fill(null));
+  cells.i.forEach((i, k) => {
+    if (has(k)) rows[i][cells.j[k]] = rows[cells.j[k]][i] = value(k);
+  });
+  return rows;
+}
+
+function rowName(row) {
+  const [first, last] = [row * graph.block, Math.min((row + 1) * graph.block, summary.images.length) - 1];
+  const name = (k) => escapeText(summary.images[k].name);
+  return first === last ? name(first) : `${name(first)} … ${name(last)}`;
+}
+
+const degrees = (value) => (Number.isNaN(value) ? "unknown" : `${value.toFixed(value < 10 ? 2 : 0)}°`);
+
+function cellText(k) {
+  const [count, share] = [cells.num_pairs[k], cells.kept[k]];
+  const fate = share === 1 ? "kept" : share === 0 ? "dropped" : `${Math.round(100 * share)}% kept`;
+  return [
+    rowName(cells.i[k]),
+    rowName(cells.j[k]),
+    count > 1 ? `${plural(count, "pair")}, ${fate}, on average:` : fate,
+    `${whole(cells.inliers[k])} matches`,
+    `rotation off by ${degrees(cells.rotation_deg[k])}`,
+    `direction off by ${degrees(cells.direction_deg[k])}`,
+  ].join("<br>");
+}
+
+const fewest = cells.inliers.reduce((a, b) => Math.min(a, b), Infinity);
+const most = cells.inliers.reduce((a, b) => Math.max(a, b), 1);
+
+function graphTraces() {
+  const text = matrix(cellText);
+  const trace = { type: "heatmap", text, hoverinfo: "text", hoverongaps: false, showscale: false };
+  if (graphMode !== "Matches") {
+    const residual = cells[graphMode === "Rotation" ? "rotation_deg" : "direction_deg"];
+    return [{ ...trace, z: matrix((k) => residual[k]), colorscale: ERROR_SCALE, zmin: 0, zmax: MAX_SHOWN_DEG }];
+  }
+  const layer = (colorscale, has) => ({
+    ...trace, colorscale, z: matrix((k) => Math.log(cells.inliers[k]), has), zmin: Math.log(fewest), zmax: Math.log(most),
+  });
+  return [layer(KEPT_SCALE, (k) => cells.kept[k] >= 0.5), layer(DROPPED_SCALE, (k) => cells.kept[k] < 0.5)];
+}
+
+function drawGraph() {
+  const axis = {
+    range: [-0.5, graph.size - 0.5], fixedrange: true, constrain: "domain", showticklabels: false, ticks: "",
+    showgrid: false, zeroline: false, showline: true, mirror: true, linecolor: cssColor("line"),
+  };
+  const isEmpty = cells.i.length === 0;
+  Plotly.react("graph", isEmpty ? [] : graphTraces(), quietLayout({
+    margin: { l: 1, r: 1, t: 1, b: 1 },
+    xaxis: axis,
+    yaxis: { ...axis, range: [graph.size - 0.5, -0.5], scaleanchor: "x" },
+  }), QUIET);
+  const rows = graph.block > 1 ? `${graph.block} images` : "image";
+  const start = graph.start === "spanning_tree" ? "a spanning tree" : "the network's poses";
+  byId("graph-note").textContent = `A row and a column per ${rows}, in the order of their names: ${MODES[graphMode]}. ` +
+    `${whole(graph.num_edges_kept)} of ${plural(graph.num_edges, "pair")} kept; averaging began at ${start}.`;
+  const key = graphMode === "Matches" ? colorKey(KEPT_SCALE, whole(fewest), `${whole(most)} matches`)
+    : colorKey(ERROR_SCALE, "0°", `${MAX_SHOWN_DEG}° and more`);
+  byId("graph-key").replaceChildren(...(isEmpty ? [] : key));
+}
+
+function offerModes() {
+  const buttons = Object.keys(MODES).map((mode) => {
+    const button = make("button", { type: "button", "aria-pressed": mode === graphMode }, mode);
+    button.addEventListener("click", () => {
+      graphMode = mode;
+      for (const other of buttons) other.setAttribute("aria-pressed", other === button);
+      drawGraph();
+    });
+    return button;
+  });
+  byId("graph-mode").append(...buttons);
+}
+
+const colorName = (group) => (group === "dropped" ? "bad" : "accent");
+const withUnit = (words, unit) => (unit === "°" ? `${words}°` : `${words} ${unit}`);
+
+function shortNumber(value) {
+  if (value >= 100) return whole(value);
+  return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
+}
+
+/** The box of one histogram, with its title, median and legend; returns the place of the plot. */
+function addHistogram({ title, unit, median, counts }) {
+  const sub = make("div", { class: "sub" }, median === null ? "Nothing to count" : `Median ${withUnit(shortNumber(median), unit)}`);
+  const groups = Object.entries(counts);
+  for (const [group, values] of groups.length > 1 ? groups : []) {
+    const swatch = make("i");
+    swatch.style.background = `var(--${colorName(group)})`;
+    sub.append(swatch, `${whole(values.reduce((a, b) => a + b, 0))} ${group}`);
+  }
+  const plot = make("div", { class: "plot" });
+  byId("charts").append(make("div", { class: "chart" }, make("h2", {}, title), sub, plot));
+  return plot;
+}
+
+/** The values of bin k in words. */
+function binWords({ edges, unit, has_more: hasMore }, k) {
+  const [lower, upper] = [edges[k], edges[k + 1]];
+  const isWhole = unit === "images";
+  if (hasMore && k === edges.length - 2) return withUnit(`${shortNumber(isWhole ? lower + 0.5 : lower)} and more`, unit);
+  if (!isWhole) return withUnit(`${shortNumber(lower)} – ${shortNumber(upper)}`, unit);
+  return withUnit(upper - lower === 1 ? lower + 0.5 : `${lower + 0.5} – ${upper - 0.5}`, unit);
+}
+
+/** The next of 1, 2, 5, 10, 20, 50, ... */
+function roundStep(step) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, step)));
+  return power * [1, 2, 5, 10].find((factor) => factor * power >= step);
+}
+
+function drawHistogram(plot, histogram) {
+  const { edges, counts, is_log: isLog, median, unit } = histogram;
+  const place = (value) => (isLog ? Math.log10(Math.max(value, edges[0])) : value);
+  const at = edges.map(place);
+  const traces = Object.entries(counts).map(([group, values]) => ({
+    type: "bar", hoverinfo: "text", textposition: "none", y: values,
+    x: values.map((_, k) => (at[k] + at[k + 1]) / 2),
+    width: values.map((_, k) => at[k + 1] - at[k]),
+    text: values.map((count, k) => `${binWords(histogram, k)}<br>${whole(count)} ${group}`),
+    marker: { color: cssColor(colorName(group)), line: { width: 0.7, color: cssColor("panel") } },
+  }));
+  const tallest = edges.slice(1).map((_, k) => traces.reduce((sum, trace) => sum + trace.y[k], 0)).reduce((a, b) => Math.max(a, b));
+  const ticks = isLog ? { tickvals: [-2, -1, 0, 1, 2], ticktext: ["0.01°", "0.1°", "1°", "10°", "100°"] } : { nticks: 7 };
+  const line = { color: cssColor("ink"), width: 1, dash: "dot" };
+  const shapes = median === null ? [] : [{ type: "line", yref: "paper", y0: 0, y1: 1, x0: place(median), x1: place(median), line }];
+  Plotly.react(plot, traces, quietLayout({
+    barmode: "stack", bargap: 0, margin: { l: 34, r: 10, t: 10, b: 30 }, shapes,
+    xaxis: {
+      ...ticks, range: [at[0], at[at.length - 1]], fixedrange: true, showgrid: false, zeroline: false, showline: true,
+      linecolor: cssColor("line"), title: { text: unit === "°" ? "" : unit, standoff: 4, font: { size: 12 } },
+    },
+    yaxis: { fixedrange: true, zeroline: false, gridcolor: cssColor("line"), tick0: 0, dtick: roundStep(tallest / 4), tickformat: "~s", rangemode: "tozero" },
+  }), QUIET);
+}
+
+const plots = data.histograms.map((histogram) => [addHistogram(histogram), histogram]);
+function drawAll() {
+  drawGraph();
+  for (const [plot, histogram] of plots) drawHistogram(plot, histogram);
+}
+offerModes();
+drawAll();
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

@@ -1,0 +1,39 @@
+"use strict";
+// What all plots share: colours, arrays from the page's data, and texts that plotly must not read as markup.
+
+const ERROR_SCALE = [[0, "#3b82f6"], [0.5, "#f4c152"], [1, "#ef4444"]];
+const QUIET = { displayModeBar: false, displaylogo: false, responsive: true };
+const ARRAYS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
+
+function decode({ dtype, bdata }) {
+  const bytes = Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0));
+  return new ARRAYS[dtype](bytes.buffer);
+}
+
+/** Plotly reads a few tags and entities in hover texts: names must hold neither. */
+const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const escapeText = (text) => text.replace(/[&<>"']/g, (mark) => MARKS[mark]);
+
+const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+function hoverLabel(background, color) {
+  return { bgcolor: background, bordercolor: background, font: { color, size: 13 }, align: "left" };
+}
+
+function quietLayout(extra) {
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    showlegend: false,
+    hoverlabel: hoverLabel(cssColor("ink"), cssColor("panel")),
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: cssColor("soft") },
+    ...extra,
+  };
+}
+
+/** A colour ramp between two words. */
+function colorKey(scale, from, to) {
+  const ramp = make("i");
+  ramp.style.background = `linear-gradient(90deg, ${scale.map(([at, color]) => `${color} ${100 * at}%`).join(", ")})`;
+  return [from, ramp, to];
+}

@@ -1,0 +1,202 @@
+"use strict";
+// The words, cards and tables of the page. Text enters the document only as text nodes, never as markup.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const summary = data.summary;
+const byId = (id) => document.getElementById(id);
+
+/** A new element with attributes and children; children that are no elements become text. */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children.map((child) => (child instanceof Node ? child : String(child))));
+  return element;
+}
+
+/** Every state of an image in words: its name, why the image is missing, and what to try. */
+const STATE_WORDS = {
+  registered: ["Registered", "", ""],
+  unreadable: ["Could not be read",
+    "The file is damaged, empty, or not an image that can be decoded.",
+    "Open it in an image viewer and save it again as JPEG or PNG."],
+  no_features: ["No features",
+    "No distinctive spots were found in it: it may be blurred, very dark, overexposed or plain.",
+    "Take it again with more light, a steadier hand or more texture in view."],
+  no_matches: ["Matches no other image",
+    "It has features, but no other photo shows enough of the same ones.",
+    "Add photos that share more than half of its view, taken from near its place."],
+  not_in_component: ["In a separate group",
+    "It matches some photos, but nothing ties that group to the main model.",
+    "Add photos that bridge the two groups, or reconstruct the group on its own."],
+  failed_averaging: ["Could not be placed",
+    "Its matches put it in places that contradict each other, as look-alike parts of a scene often do.",
+    "Add overlapping photos around it, and leave out photos of things that repeat or move."],
+  dropped_in_ba: ["Too few points in the end",
+    "It was placed, but hardly any 3D point agreed with it, so its pose was not to be trusted.",
+    "Look for motion blur, moving things or a wrong focal length; add photos close to it."],
+};
+const stateWords = (state) => STATE_WORDS[state] || [state, "The run gave no further reason.", "Look into log.txt."];
+
+/** Where a focal length came from before it was refined. */
+const FOCAL_WORDS = {
+  user: "given by you",
+  prior: "from EXIF or the database",
+  guess: "guessed: 1.2 × the longer side",
+};
+
+const whole = (value) => Math.round(value).toLocaleString("en");
+const fixed = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+const plural = (count, word) => `${whole(count)} ${word}${count === 1 ? "" : "s"}`;
+
+function duration(seconds) {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** "good", "fair" or "bad" for a value that is better when small. */
+const tone = (value, fair, bad) => (value < fair ? "good" : value < bad ? "fair" : "bad");
+const missingShare = 1 - summary.num_registered / Math.max(1, summary.num_images);
+const coverage = summary.num_registered === summary.num_images ? "good" : tone(missingShare, 0.05, 0.3);
+const accuracy = summary.num_points ? tone(summary.median_error_px, 1, 2) : "bad";
+
+function showVerdict() {
+  const missing = summary.num_images - summary.num_registered;
+  const words = [missing ? `${plural(missing, "image")} of ${whole(summary.num_images)} missing` : "Every image is registered"];
+  if (!summary.num_points) words.push("there are no 3D points");
+  else if (accuracy === "good") words.push("points agree with the photos to a fraction of a pixel");
+  else words.push(`points miss the photos by ${fixed(summary.median_error_px, 1)} px, more than a good model does`);
+  const verdict = byId("verdict");
+  verdict.textContent = `${words.join("; ")}.`;
+  verdict.classList.add(["bad", "fair", "good"].find((level) => coverage === level || accuracy === level));
+}
+
+function card(label, value, options = {}) {
+  const number = make("div", { class: `value ${options.tone || ""}` }, value);
+  if (options.unit) number.append(make("small", {}, ` ${options.unit}`));
+  return make("div", { class: "card" }, make("div", { class: "label" }, label), number, make("div", { class: "hint" }, options.hint || ""));
+}
+
+function showCards() {
+  const { num_images: total, num_registered: registered, num_points: points } = summary;
+  byId("cards").append(
+    card("Registered images", whole(registered), { unit: `/ ${whole(total)}`, tone: coverage, hint: `${Math.floor(100 * (1 - missingShare))}% of the photos` }),
+    card("Points", whole(points), { hint: plural(summary.num_observations, "observation") }),
+    card("Mean track length", fixed(summary.mean_track_length), { hint: "images per point" }),
+    card("Median error", points ? fixed(summary.median_error_px) : "–", { unit: "px", tone: accuracy, hint: points ? `mean ${fixed(summary.mean_error_px)} px` : "no points" }),
+    card("Total time", duration(summary.seconds), { hint: plural(summary.stages.length, "stage") }),
+  );
+}
+
+function showScores() {
+  const scores = summary.scores;
+  if (!scores) return;
+  byId("scores").hidden = false;
+  byId("scores").querySelector(".cards").append(
+    card("Cameras found", whole(scores.num_registered), { unit: `/ ${whole(scores.num_images)}` }),
+    card("Rotation error", fixed(scores.rotation_mean_deg, 3), { unit: "°", hint: `median ${fixed(scores.rotation_median_deg, 3)}°` }),
+    card("Position error", fixed(100 * scores.position_mean_relative, 3), { unit: "%", hint: "mean, of the scene's size" }),
+    ...Object.entries(scores.auc).map(([threshold, value]) => card(`Pose AUC at ${threshold}°`, fixed(100 * value, 1), { unit: "/ 100" })),
+  );
+}
+
+function showWarnings() {
+  byId("warnings").hidden = summary.warnings.length === 0;
+  byId("warnings").append(make("ul", {}, ...summary.warnings.map((sentence) => make("li", {}, sentence))));
+}
+
+
+function showMissing() {
+  const groups = new Map();
+  for (const { name, state } of summary.images) {
+    if (state !== "registered") groups.set(state, [...(groups.get(state) || []), name]);
+  }
+  byId("missing").hidden = groups.size === 0;
+  for (const [state, names] of groups) {
+    const [label, why, remedy] = stateWords(state);
+    byId("missing-list").append(
+      make("div", { class: "reason" },
+        make("div", {}, make("b", {}, label), make("span", { class: "try" }, plural(names.length, "image"))),
+        make("div", {}, make("div", {}, why), make("div", { class: "try" }, `Try: ${remedy}`),
+          make("div", { class: "names" }, ...names.map((name) => make("span", { class: "name" }, name))))));
+  }
+}
+
+function showStages() {
+  const longest = Math.max(...summary.stages.map((stage) => stage.seconds), 1e-9);
+  const rows = summary.stages.flatMap((stage) => {
+    const fill = make("i");
+    fill.style.width = `${(100 * stage.seconds) / longest}%`;
+    return [make("span", {}, stage.name.charAt(0).toUpperCase() + stage.name.slice(1)),
+      make("span", { class: "track" }, fill), make("span", { class: "seconds" }, duration(stage.seconds))];
+  });
+  const peak = Math.max(0, ...summary.stages.map((stage) => stage.peak_memory_mb || 0));
+  byId("stages").append(make("div", { class: "time" }, ...rows));
+  if (peak) byId("stages").append(make("p", { class: "note" }, `Peak memory ${whole(peak)} MB.`));
+}
+
+/** A table whose head sorts it. Columns: {label, number, value(row), cell(row)}; value sorts, cell is shown. */
+function sortableTable(rows, columns) {
+  const body = make("tbody");
+  const heads = columns.map((column, index) => {
+    const button = make("button", { type: "button" }, column.label);
+    const head = make("th", { class: column.number ? "number" : "", scope: "col" }, button);
+    button.addEventListener("click", () => sort(index, head));
+    return head;
+  });
+  const lines = rows.map((row) => ({
+    row,
+    line: make("tr", {}, ...columns.map((c) => make("td", { class: c.number ? "number" : "" }, c.cell ? c.cell(row) : c.value(row)))),
+  }));
+  function sort(index, head) {
+    const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    for (const other of heads) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+    const value = columns[index].value;
+    lines.sort((a, b) => sign * compare(value(a.row), value(b.row)));
+    body.append(...lines.map(({ line }) => line));
+  }
+  body.append(...lines.map(({ line }) => line));
+  return { table: make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body), lines };
+}
+
+const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : (a ?? -1) - (b ?? -1));
+
+function showImages() {
+  const { table, lines } = sortableTable(summary.images, [
+    { label: "Name", value: (row) => row.name },
+    { label: "State", value: (row) => stateWords(row.state)[0],
+      cell: (row) => make("span", { class: `pill ${row.state === "registered" ? "good" : "bad"}` }, stateWords(row.state)[0]) },
+    { label: "Points", number: true, value: (row) => row.num_points, cell: (row) => whole(row.num_points) },
+    { label: "Mean error, px", number: true, value: (row) => row.mean_error_px, cell: (row) => fixed(row.mean_error_px) },
+  ]);
+  byId("images").append(table);
+  byId("image-filter").addEventListener("input", (event) => {
+    const wanted = event.target.value.toLowerCase();
+    for (const { row, line } of lines) line.hidden = !row.name.toLowerCase().includes(wanted);
+  });
+}
+
+function showCameras() {
+  const change = (row) => (row.focal_start_px ? row.focal_px / row.focal_start_px - 1 : null);
+  const percent = (value) => (value === null ? "–" : `${value >= 0 ? "+" : "−"}${Math.abs(100 * value).toFixed(1)}%`);
+  const { table } = sortableTable(summary.cameras, [
+    { label: "Model", value: (row) => row.model },
+    { label: "Size, px", value: (row) => row.width_px * row.height_px, cell: (row) => `${row.width_px} × ${row.height_px}` },
+    { label: "Images", number: true, value: (row) => row.num_images, cell: (row) => whole(row.num_images) },
+    { label: "Focal length, px", number: true, value: (row) => row.focal_px,
+      cell: (row) => `${fixed(row.focal_start_px, 1)} → ${fixed(row.focal_px, 1)}` },
+    { label: "Change", number: true, value: change, cell: (row) => percent(change(row)) },
+    { label: "Where it started", value: (row) => FOCAL_WORDS[row.focal_source] || row.focal_source },
+  ]);
+  byId("cameras").append(table);
+}
+
+function showRest() {
+  byId("settings").textContent = data.settings;
+  byId("versions").textContent = Object.entries(summary.versions).map(([name, version]) => `${name} ${version}`).join("\n");
+}
+
+for (const show of [showVerdict, showCards, showScores, showWarnings, showMissing, showStages, showCameras, showImages, showRest]) show();

@@ -1,0 +1,134 @@
+"use strict";
+// The 3D view: points in their colours, and a frustum per camera coloured by the mean error of its image.
+
+const scene = data.scene;
+const NEUTRAL = "#a9b6c8";
+const FADED_SHARE = 0.02;
+const errorOf = (camera) => summary.images[scene.frusta_row[camera]].mean_error_px;
+const pointSize = () => Number(byId("point-size").value);
+
+function pointTrace() {
+  const xyz = decode(scene.points);
+  const rgb = scene.colors && decode(scene.colors);
+  const axis = (k) => xyz.filter((_, index) => index % 3 === k);
+  const color = rgb
+    ? Array.from({ length: scene.num_drawn }, (_, k) => `rgb(${rgb[3 * k]},${rgb[3 * k + 1]},${rgb[3 * k + 2]})`)
+    : NEUTRAL;
+  return {
+    type: "scatter3d", mode: "markers", hoverinfo: "skip", x: axis(0), y: axis(1), z: axis(2),
+    marker: { size: pointSize(), color, line: { width: 0 }, opacity: 1 },
+  };
+}
+
+// Apex 0 and corners 1..4: two strokes draw all eight edges of a frustum; null lifts the pen.
+const STROKES = [1, 2, 3, 4, 1, 0, 2, null, 3, 0, 4, null];
+
+/** Frusta and apex markers of the given cameras: by their errors up to `limit`, or neutral where there are none. */
+function cameraTraces(cameras, corners, limit) {
+  const corner = (camera, k, axis) => (k === null ? null : corners[15 * camera + 3 * k + axis]);
+  const path = (strokes, axis) => cameras.flatMap((camera) => strokes.map((k) => corner(camera, k, axis)));
+  const axes = (strokes) => ({ x: path(strokes, 0), y: path(strokes, 1), z: path(strokes, 2) });
+  const errors = cameras.map(errorOf);
+  const paint = (repeat) => (errors.includes(null) ? { color: NEUTRAL } : {
+    color: errors.flatMap((error) => Array(repeat).fill(error)), colorscale: ERROR_SCALE, cmin: 0, cmax: limit,
+  });
+  const text = cameras.map((camera, k) => {
+    const quality = errors[k] === null ? "no points" : `mean error ${fixed(errors[k])} px`;
+    return `${escapeText(summary.images[scene.frusta_row[camera]].name)}<br>${quality}`;
+  });
+  return [
+    {
+      type: "scatter3d", mode: "lines", hoverinfo: "skip", connectgaps: false, ...axes(STROKES),
+      line: { width: 2, ...paint(STROKES.length) },
+    },
+    {
+      type: "scatter3d", mode: "markers", hoverinfo: "text", text, ...axes([0]),
+      marker: { size: 3.5, line: { width: 0 }, opacity: 1, ...paint(1) },
+    },
+  ];
+}
+
+/** The colour scale ends at two pixels, or beyond where errors are larger, so that a good model looks calm. */
+function errorLimit() {
+  const errors = scene.frusta_row.map((_, camera) => errorOf(camera)).filter((error) => error !== null);
+  return Math.max(2, errors.sort((a, b) => a - b)[Math.floor(0.95 * errors.length)] || 0);
+}
+
+/** From behind the cameras, a little to the side and from above, where all cameras and most points just fit. */
+function startCamera() {
+  const [side, height] = [-0.5, 0.45];
+  const back = [Math.cos(height) * Math.sin(side), -Math.cos(height) * Math.cos(side), Math.sin(height)];
+  const right = [Math.cos(side), Math.sin(side), 0];
+  const above = [-Math.sin(height) * Math.sin(side), Math.sin(height) * Math.cos(side), Math.cos(height)];
+  const turn = (point) => [right, above, back].map((axis) => axis.reduce((sum, value, k) => sum + value * point[k], 0));
+  const [points, corners] = [triples(scene.points, 3000).map(turn), triples(scene.frusta, Infinity).map(turn)];
+  const middle = (k) => {
+    const [lower, upper] = span(points.map((point) => point[k]), corners.map((corner) => corner[k]));
+    return (lower + upper) / 2;
+  };
+  const [across, upward] = [middle(0), middle(1)];
+  // Plotly looks through an angle of 45 degrees from top to bottom.
+  const slope = 0.94 * Math.tan(Math.PI / 8);
+  const wide = (slope * byId("scene").clientWidth) / byId("scene").clientHeight;
+  const need = ([a, b, depth]) => depth + Math.max(Math.abs(a - across) / wide, Math.abs(b - upward) / slope);
+  const distance = span(points.map(need), corners.map(need))[1];
+  const center = (k) => across * right[k] + upward * above[k];
+  const vector = (value) => ({ x: value(0), y: value(1), z: value(2) });
+  return { up: { x: 0, y: 0, z: 1 }, center: vector(center), eye: vector((k) => center(k) + distance * back[k]) };
+}
+
+/** About `most` points of an array in plotly's units, in which the box's longest side is 1 and its middle 0. */
+function triples(array, most) {
+  const values = decode(array);
+  const longest = Math.max(...scene.box.map(([lower, upper]) => upper - lower));
+  const unit = (k, axis) => (values[3 * k + axis] - (scene.box[axis][0] + scene.box[axis][1]) / 2) / longest;
+  const step = Math.max(1, Math.floor(values.length / 3 / most));
+  const length = Math.floor(values.length / 3 / step);
+  return Array.from({ length }, (_, k) => [0, 1, 2].map((axis) => unit(k * step, axis)));
+}
+
+/** Smallest and largest value: of `complete` all count, of `trimmed` all but the outermost. */
+function span(trimmed, complete) {
+  const cut = Math.floor(FADED_SHARE * trimmed.length);
+  const values = trimmed.sort((a, b) => a - b).slice(cut, trimmed.length - cut).concat(complete).sort((a, b) => a - b);
+  return values.length ? [values[0], values[values.length - 1]] : [-1, 1];
+}
+
+function drawScene() {
+  const limit = errorLimit();
+  const corners = decode(scene.frusta);
+  const all = scene.frusta_row.map((_, camera) => camera);
+  const groups = [all.filter((camera) => errorOf(camera) !== null), all.filter((camera) => errorOf(camera) === null)];
+  const traces = groups.filter((group) => group.length).flatMap((group) => cameraTraces(group, corners, limit));
+  const extent = scene.box.map(([lower, upper]) => upper - lower);
+  const [x, y, z] = extent.map((length) => length / Math.max(...extent));
+  const camera = startCamera();
+  const axis = (k) => ({ visible: false, range: scene.box[k], autorange: false, showspikes: false });
+  Plotly.newPlot("scene", [pointTrace(), ...traces], quietLayout({
+    margin: { l: 0, r: 0, t: 0, b: 0 },
+    hoverlabel: hoverLabel("#f3f5f8", "#171c26"),
+    scene: {
+      camera, dragmode: "turntable", aspectmode: "manual", aspectratio: { x, y, z },
+      xaxis: axis(0), yaxis: axis(1), zaxis: axis(2),
+    },
+  }), { ...QUIET, scrollZoom: true });
+  listen(camera, traces.map((_, k) => k + 1));
+  describeScene(limit, groups[0].length);
+}
+
+function listen(camera, cameraTraceIdx) {
+  const restyle = (change, traceIdx) => traceIdx.length && Plotly.restyle("scene", change, traceIdx);
+  byId("show-points").addEventListener("change", (event) => restyle({ visible: event.target.checked }, [0]));
+  byId("show-cameras").addEventListener("change", (event) => restyle({ visible: event.target.checked }, cameraTraceIdx));
+  byId("point-size").addEventListener("change", () => restyle({ "marker.size": pointSize() }, [0]));
+  byId("reset-view").addEventListener("click", () => Plotly.relayout("scene", { "scene.camera": camera }));
+}
+
+function describeScene(limit, numWithError) {
+  const far = scene.num_far ? `, ${whole(scene.num_far)} far away left out` : "";
+  byId("scene-note").textContent = `${whole(scene.num_drawn)} of ${plural(summary.num_points, "point")} drawn${far}. ` +
+    "Drag to turn, scroll to zoom, hover over a camera for its name.";
+  if (numWithError) byId("scene-key").append(...colorKey(ERROR_SCALE, "Mean error of an image: 0", `${fixed(limit, 1)} px`));
+}
+
+drawScene();

@@ -1,0 +1,155 @@
+"""Averaging: exact on exact graphs, unmoved by wrong edges, and free of any choice of world."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from tests.synthetic import all_pairs, make_edges_wrong, make_graph, make_problem, near_pairs, ring_cameras
+from vgpa.averaging.average import average
+from vgpa.averaging.directions import refine_directions
+from vgpa.averaging.positions import average_positions, direction_residuals_deg
+from vgpa.averaging.rotations import average_rotations, rotation_residuals_deg
+from vgpa.averaging.spanning_tree import spanning_tree_poses
+from vgpa.config import AveragingConfig
+from vgpa.evaluate.scores import score_poses
+from vgpa.geometry.rigid import Rigid
+from vgpa.geometry.rotation import direction_angle_rad, normalize
+from vgpa.scene import ViewGraph
+
+CAMS = ring_cameras(20)
+
+
+def perturbed(cams: Rigid, angle_deg: float, distance: float, seed: int = 0) -> Rigid:
+    rng = np.random.default_rng(seed)
+    turn = Rotation.from_rotvec(rng.normal(size=(len(cams), 3)) * np.radians(angle_deg)).as_matrix()
+    return Rigid.from_centre(turn @ cams.rotation, cams.centre + rng.normal(size=(len(cams), 3)) * distance)
+
+
+@pytest.mark.parametrize("reach", [2, 10])
+def test_exact_rotations_are_recovered_from_afar(reach: int) -> None:
+    graph = make_graph(CAMS, near_pairs(20, reach))
+    rotation = average_rotations(graph, perturbed(CAMS, 20, 0).rotation, sigma_deg=5)
+    assert rotation_residuals_deg(graph, rotation).max() < 1e-4
+
+
+def test_wrong_edges_do_not_move_rotations() -> None:
+    graph = make_edges_wrong(make_graph(CAMS, all_pairs(20), noise_deg=0.1), 0.3)
+    start = spanning_tree_poses(make_graph(CAMS, all_pairs(20), noise_deg=3.0))
+    rotation = average_rotations(graph, start.rotation, sigma_deg=5)
+    scores = score_poses(Rigid.from_centre(rotation, CAMS.centre), CAMS, 20)
+    assert scores.rotation_mean_deg < 0.15
+
+
+def test_rotation_averaging_does_not_choose_a_world() -> None:
+    graph = make_edges_wrong(make_graph(CAMS, near_pairs(20, 6), noise_deg=1.0), 0.1)
+    start = perturbed(CAMS, 10, 0).rotation
+    turn = Rotation.random(random_state=1).as_matrix()
+    np.testing.assert_allclose(
+        average_rotations(graph, start @ turn, 5.0), average_rotations(graph, start, 5.0) @ turn, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("reach", [3, 10])
+def test_exact_positions_are_recovered_from_afar(reach: int) -> None:
+    graph = make_graph(CAMS, near_pairs(20, reach))
+    centre = average_positions(graph, CAMS.rotation, perturbed(CAMS, 0, 3.0).centre, sigma_deg=5)
+    assert direction_residuals_deg(graph, CAMS.rotation, centre).max() < 0.05
+
+
+def test_wrong_edges_do_not_move_positions() -> None:
+    graph = make_edges_wrong(make_graph(CAMS, all_pairs(20), noise_deg=0.1), 0.3)
+    centre = average_positions(graph, CAMS.rotation, perturbed(CAMS, 0, 2.0).centre, sigma_deg=5)
+    scores = score_poses(Rigid.from_centre(CAMS.rotation, centre), CAMS, 20)
+    assert scores.position_mean_relative < 0.01
+
+
+def test_a_camera_on_one_edge_stays_in_reach() -> None:
+    edges = np.concatenate([near_pairs(20, 4), [[0], [20]]], axis=1)
+    cams = ring_cameras(21)
+    centre = average_positions(make_graph(cams, edges), cams.rotation, cams.centre, sigma_deg=5)
+    distance = np.linalg.norm(centre - np.median(centre, axis=0), axis=-1)
+    assert distance[20] < 10 * np.median(distance)
+
+
+def test_spanning_tree_follows_its_edges_exactly() -> None:
+    graph = make_graph(CAMS, near_pairs(20, 1)[:, :-1])
+    poses = spanning_tree_poses(graph)
+    assert rotation_residuals_deg(graph, poses.rotation).max() < 1e-5
+    assert direction_residuals_deg(graph, poses.rotation, poses.centre).max() < 1e-5
+
+
+def test_directions_are_recovered_from_matches_with_wrong_ones_among_them() -> None:
+    truth = make_problem(6, 100, noise_px=0.5)
+    problem, cams = truth.problem, truth.cam_from_world
+    rays = true_rays(truth)
+    spoiled = normalize(np.random.default_rng(1).normal((0, 0, 3), 1, size=(len(rays[1][::10]), 3)))
+    rays[1][::10] = spoiled
+    worse = make_graph(cams, problem.view_graph.edge_index, noise_deg=10)
+    refined = refine_directions(worse, problem.matches, rays, cams.rotation)
+    error = direction_angle_rad(refined.cam_j_from_cam_i.translation, problem.view_graph.cam_j_from_cam_i.translation)
+    assert np.degrees(error).max() < 0.5
+
+
+def true_rays(truth: object) -> tuple[np.ndarray, np.ndarray]:
+    problem = truth.problem  # type: ignore[attr-defined]
+    matches, keypoints = problem.matches, problem.keypoints
+    ends = problem.view_graph.edge_index[:, matches.edge_idx]
+    pixels = [keypoints.xy_px[keypoints.offsets[end] + matches.keypoint_idx[:, k]] for k, end in enumerate(ends)]
+    first, second = (normalize(np.column_stack([(xy - [500, 400]) / 800, np.ones(len(xy))])) for xy in pixels)
+    return first, second
+
+
+def test_a_pair_without_parallax_has_no_direction() -> None:
+    truth = make_problem(3, 50)
+    graph = truth.problem.view_graph
+    rays = true_rays(truth)
+    turned = np.einsum("mij,mj->mi", graph.cam_j_from_cam_i.rotation[truth.problem.matches.edge_idx], rays[0])
+    refined = refine_directions(graph, truth.problem.matches, (rays[0], turned), truth.cam_from_world.rotation)
+    assert not refined.has_direction.any()
+
+
+class TestWholeAverage:
+    """`average` on a problem with exact rays."""
+
+    truth = make_problem(10, 60, noise_px=0.3)
+
+    def run(self, graph: ViewGraph, start: Rigid, config: AveragingConfig | None = None) -> object:
+        return average(
+            graph,
+            self.truth.problem.matches,
+            true_rays(self.truth),
+            config or AveragingConfig(),
+            lambda _: start,
+        )
+
+    def test_good_start_or_bad_the_answer_is_right(self) -> None:
+        random = Rigid.from_centre(Rotation.random(10, random_state=3).as_matrix(), CAMS.centre[:10])
+        for start in (self.truth.cam_from_world, random):
+            answer = self.run(self.truth.problem.view_graph, start)
+            scores = score_poses(answer.poses.cam_from_world, self.truth.cam_from_world, 10)
+            assert scores.auc[5] > 0.95
+
+    def test_wrong_edges_are_named(self) -> None:
+        graph = make_edges_wrong(self.truth.problem.view_graph, 0.2)
+        answer = self.run(graph, self.truth.cam_from_world)
+        error = rotation_residuals_deg(graph, self.truth.cam_from_world.rotation)
+        np.testing.assert_array_equal(answer.is_edge_kept, error < 10)
+
+    def test_without_robust_averaging_the_network_has_the_last_word(self) -> None:
+        start = perturbed(self.truth.cam_from_world, 5, 0.5)
+        answer = self.run(self.truth.problem.view_graph, start, AveragingConfig(robust=False))
+        np.testing.assert_array_equal(answer.poses.cam_from_world.translation, start.translation)
+
+    def test_images_cut_off_by_bad_edges_are_left_out(self) -> None:
+        graph = self.truth.problem.view_graph
+        rotation = graph.cam_j_from_cam_i.rotation.copy()
+        at_last = np.flatnonzero((graph.edge_index == 9).any(axis=0))
+        rotation[at_last] = Rotation.random(len(at_last), random_state=5).as_matrix()
+        spoiled = replace(graph, cam_j_from_cam_i=Rigid.from_matrix(rotation, graph.cam_j_from_cam_i.translation))
+        answer = self.run(spoiled, self.truth.cam_from_world)
+        # One of its nine edges may define the rotation of the tenth camera; never more than that agree.
+        assert answer.is_edge_kept[at_last].sum() <= 1
