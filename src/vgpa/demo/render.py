@@ -28,7 +28,7 @@ NEAR_M = 0.1
 SAMPLES = 2  # per pixel side
 MAX_PROBES = 4  # texture readings along a stretched pixel footprint
 NOISE_GREY_LEVELS = 1.2
-CHUNK = 16384  # pixels coloured at a time, few enough to stay in the processor's cache
+CHUNK = 32768  # pixels coloured at a time, few enough to stay in the processor's cache
 
 
 def render_view(world: World, cameras: DemoCameras, view_idx: int) -> npt.NDArray[np.uint8]:

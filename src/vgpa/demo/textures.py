@@ -52,7 +52,8 @@ def pack_textures(pictures: Sequence[npt.NDArray[np.uint8]]) -> TextureStore:
             tables[:, picture_idx, level_idx] = position, level.shape[0], level.shape[1]
             chunks.append(level.reshape(-1, 3).T)
             position += chunks[-1].shape[1]
-    return TextureStore(np.concatenate(chunks, axis=1), tables[0], tables[1], tables[2])
+    texels = np.ascontiguousarray(np.concatenate(chunks, axis=1))
+    return TextureStore(texels, tables[0], tables[1], tables[2])
 
 
 def sample_textures(

@@ -146,7 +146,7 @@ function drawHistogram(plot, histogram) {
   const line = { color: cssColor("ink"), width: 1, dash: "dot" };
   const shapes = median === null ? [] : [{ type: "line", yref: "paper", y0: 0, y1: 1, x0: place(median), x1: place(median), line }];
   Plotly.react(plot, traces, quietLayout({
-    barmode: "stack", bargap: 0, margin: { l: 34, r: 10, t: 10, b: 30 }, shapes,
+    barmode: "stack", bargap: 0, margin: { l: 34, r: 10, t: 10, b: 40 }, shapes,
     xaxis: {
       ...ticks, range: [at[0], at[at.length - 1]], fixedrange: true, showgrid: false, zeroline: false, showline: true,
       linecolor: cssColor("line"), title: { text: unit === "°" ? "" : unit, standoff: 4, font: { size: 12 } },
@@ -161,5 +161,5 @@ function drawAll() {
   for (const [plot, histogram] of plots) drawHistogram(plot, histogram);
 }
 offerModes();
-drawAll();
+requestAnimationFrame(() => setTimeout(drawAll));
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

@@ -1,12 +1,14 @@
 "use strict";
 // What all plots share: colours, arrays from the page's data, and texts that plotly must not read as markup.
 
-const ERROR_SCALE = [[0, "#3b82f6"], [0.5, "#f4c152"], [1, "#ef4444"]];
+const ERROR_SCALE = [[0, "#3b82f6"], [0.33, "#2cc7b5"], [0.66, "#f7b928"], [1, "#ef4444"]];
 const QUIET = { displayModeBar: false, displaylogo: false, responsive: true };
 const ARRAYS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
 
 function decode({ dtype, bdata }) {
-  const bytes = Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0));
+  const letters = atob(bdata);
+  const bytes = new Uint8Array(letters.length);
+  for (let k = 0; k < letters.length; k += 1) bytes[k] = letters.charCodeAt(k);
   return new ARRAYS[dtype](bytes.buffer);
 }
 

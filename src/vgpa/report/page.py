@@ -110,26 +110,39 @@ def _binary(array: NDArray[Any], dtype: str) -> dict[str, str]:
 
 def _scene(reconstruction: Reconstruction, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Points and camera frusta, turned upright for display, and the box (3, 2) to show."""
-    known = np.flatnonzero(reconstruction.poses.is_known)
-    cam_from_world = reconstruction.poses.cam_from_world[known]
-    upright = upright_from_world(cam_from_world)
-    xyz, centre = reconstruction.xyz @ upright.T, cam_from_world.centre @ upright.T
-    box = display_box(xyz, centre)
+    registered = np.flatnonzero(reconstruction.poses.is_known)
+    upright = upright_from_world(reconstruction.poses.cam_from_world[registered])
+    xyz = reconstruction.xyz @ upright.T
+    centre = reconstruction.poses.cam_from_world.centre @ upright.T
+    distance = _relative_distance(centre[registered])
+    shown, is_central = registered[distance <= 8], distance[distance <= 8] <= 2.5
+    box = display_box(xyz, centre[shown])
     near = np.flatnonzero(((xyz >= box[:, 0]) & (xyz <= box[:, 1])).all(axis=1))
     drawn = near[np.linspace(0, len(near) - 1, min(len(near), MAX_NUM_POINTS)).astype(np.int64)]
     color = reconstruction.color[drawn]
     # A model whose points all have one colour was made without its photos.
     has_color = len(color) > 0 and bool((color != color[0]).any())
+    depth = _frustum_depth(centre[shown], display_box(xyz, centre[shown[is_central]]))
     row_of = {row["name"]: k for k, row in enumerate(rows)}
     return {
         "points": _binary(xyz[drawn], "f4"),
         "colors": _binary(color, "u1") if has_color else None,
         "num_drawn": len(drawn),
-        "num_far": reconstruction.num_points - len(near),
-        "frusta": _binary(_frusta(reconstruction, known, _frustum_depth(centre, box)) @ upright.T, "f4"),
-        "frusta_row": [row_of[reconstruction.images.names[k]] for k in known],
+        "num_far_points": len(xyz) - len(near),
+        "num_far_cameras": len(registered) - len(shown),
+        "frusta": _binary(_frusta(reconstruction, shown, depth) @ upright.T, "f4"),
+        "frusta_row": [row_of[reconstruction.images.names[k]] for k in shown],
+        "frusta_is_central": is_central.tolist(),
         "box": box.tolist(),
     }
+
+
+def _relative_distance(centre: FloatArray) -> FloatArray:
+    """(n,) distance of each camera from the middle of all, where most cameras are within 1."""
+    if len(centre) == 0:
+        return np.zeros(0)
+    distance = np.linalg.norm(centre - np.median(centre, axis=0), axis=1)
+    return distance / (np.percentile(distance, 75) or 1.0)
 
 
 def upright_from_world(cam_from_world: Rigid) -> FloatArray:
@@ -153,7 +166,7 @@ def upright_from_world(cam_from_world: Rigid) -> FloatArray:
 
 
 def display_box(xyz: FloatArray, centre: FloatArray) -> FloatArray:
-    """(3, 2) lower and upper bounds that hold all cameras and nearly all points, but no far outliers."""
+    """(3, 2) lower and upper bounds that hold these cameras and nearly all points, but no far outliers."""
     if len(xyz) + len(centre) == 0:
         return np.tile([-1.0, 1.0], (3, 1))
     bounds = np.percentile(xyz, [2, 98], axis=0) if len(xyz) else np.empty((0, 3))
@@ -170,18 +183,18 @@ def _frustum_depth(centre: FloatArray, box: FloatArray) -> float:
     return float(np.clip(0.5 * step, 0.012 * size, 0.05 * size))
 
 
-def _frusta(reconstruction: Reconstruction, known: NDArray[np.int64], depth: float) -> FloatArray:
-    """(num_registered, 5, 3) apex and four corners of each camera's frustum in the world."""
+def _frusta(reconstruction: Reconstruction, image_idx: NDArray[np.int64], depth: float) -> FloatArray:
+    """(n, 5, 3) apex and four corners of each camera's frustum in the world."""
     images = reconstruction.images
     half = np.array(
         [[c.width_px, c.height_px] / np.maximum(2 * mean_focal_px(c), 1e-9) for c in images.cameras]
     ).reshape(-1, 2)
-    half = np.minimum(half, 1.2)[images.camera_idx[known]]
+    half = np.minimum(half, 1.2)[images.camera_idx[image_idx]]
     corner = np.array([[0, 0], [-1, -1], [1, -1], [1, 1], [-1, 1]])
-    cam = np.empty((len(known), 5, 3))
+    cam = np.empty((len(image_idx), 5, 3))
     cam[:, :, :2] = depth * half[:, None] * corner
     cam[:, :, 2] = depth * np.array([0, 1, 1, 1, 1])
-    cam_from_world = reconstruction.poses.cam_from_world[known]
+    cam_from_world = reconstruction.poses.cam_from_world[image_idx]
     return np.einsum("nji,nkj->nki", cam_from_world.rotation, cam) + cam_from_world.centre[:, None]
 
 

@@ -3,7 +3,6 @@
 
 const scene = data.scene;
 const NEUTRAL = "#a9b6c8";
-const FADED_SHARE = 0.02;
 const errorOf = (camera) => summary.images[scene.frusta_row[camera]].mean_error_px;
 const pointSize = () => Number(byId("point-size").value);
 
@@ -16,7 +15,8 @@ function pointTrace() {
     : NEUTRAL;
   return {
     type: "scatter3d", mode: "markers", hoverinfo: "skip", x: axis(0), y: axis(1), z: axis(2),
-    marker: { size: pointSize(), color, line: { width: 0 }, opacity: 1 },
+    // Plotly draws each mark as triangles: a square has two, a disc dozens.
+    marker: { symbol: "square", size: pointSize(), color, line: { width: 0 }, opacity: 1 },
   };
 }
 
@@ -54,25 +54,28 @@ function errorLimit() {
   return Math.max(2, errors.sort((a, b) => a - b)[Math.floor(0.95 * errors.length)] || 0);
 }
 
-/** From behind the cameras, a little to the side and from above, where all cameras and most points just fit. */
+/** From behind the cameras, a little to the side and from above, where most cameras and points just fit. */
 function startCamera() {
   const [side, height] = [-0.5, 0.45];
-  const back = [Math.cos(height) * Math.sin(side), -Math.cos(height) * Math.cos(side), Math.sin(height)];
   const right = [Math.cos(side), Math.sin(side), 0];
   const above = [-Math.sin(height) * Math.sin(side), Math.sin(height) * Math.cos(side), Math.cos(height)];
+  const back = [Math.cos(height) * Math.sin(side), -Math.cos(height) * Math.cos(side), Math.sin(height)];
   const turn = (point) => [right, above, back].map((axis) => axis.reduce((sum, value, k) => sum + value * point[k], 0));
-  const [points, corners] = [triples(scene.points, 3000).map(turn), triples(scene.frusta, Infinity).map(turn)];
-  const middle = (k) => {
-    const [lower, upper] = span(points.map((point) => point[k]), corners.map((corner) => corner[k]));
-    return (lower + upper) / 2;
+  const points = triples(scene.points, 3000).map(turn);
+  const corners = triples(scene.frusta, Infinity).filter((_, k) => scene.frusta_is_central[Math.floor(k / 5)]).map(turn);
+  // A point is seen from distance d, looking at m, when |x - m| <= slope * (d - depth): linear in d and m.
+  const fit = (k, slope) => {
+    const reach = (sign) => (point) => point[k] + sign * slope * point[2];
+    const upper = span(points.map(reach(1)), corners.map(reach(1)))[1];
+    const lower = span(points.map(reach(-1)), corners.map(reach(-1)))[0];
+    return { middle: (upper + lower) / 2, distance: (upper - lower) / (2 * slope) };
   };
-  const [across, upward] = [middle(0), middle(1)];
-  // Plotly looks through an angle of 45 degrees from top to bottom.
-  const slope = 0.94 * Math.tan(Math.PI / 8);
-  const wide = (slope * byId("scene").clientWidth) / byId("scene").clientHeight;
-  const need = ([a, b, depth]) => depth + Math.max(Math.abs(a - across) / wide, Math.abs(b - upward) / slope);
-  const distance = span(points.map(need), corners.map(need))[1];
-  const center = (k) => across * right[k] + upward * above[k];
+  // Plotly looks through an angle of 45 degrees from top to bottom; a little is left free at the rim.
+  const slope = 0.88 * Math.tan(Math.PI / 8);
+  const across = fit(0, (slope * byId("scene").clientWidth) / byId("scene").clientHeight);
+  const upward = fit(1, slope);
+  const distance = Math.max(across.distance, upward.distance);
+  const center = (k) => across.middle * right[k] + upward.middle * above[k];
   const vector = (value) => ({ x: value(0), y: value(1), z: value(2) });
   return { up: { x: 0, y: 0, z: 1 }, center: vector(center), eye: vector((k) => center(k) + distance * back[k]) };
 }
@@ -89,7 +92,7 @@ function triples(array, most) {
 
 /** Smallest and largest value: of `complete` all count, of `trimmed` all but the outermost. */
 function span(trimmed, complete) {
-  const cut = Math.floor(FADED_SHARE * trimmed.length);
+  const cut = Math.floor(0.01 * trimmed.length);
   const values = trimmed.sort((a, b) => a - b).slice(cut, trimmed.length - cut).concat(complete).sort((a, b) => a - b);
   return values.length ? [values[0], values[values.length - 1]] : [-1, 1];
 }
@@ -125,10 +128,13 @@ function listen(camera, cameraTraceIdx) {
 }
 
 function describeScene(limit, numWithError) {
-  const far = scene.num_far ? `, ${whole(scene.num_far)} far away left out` : "";
-  byId("scene-note").textContent = `${whole(scene.num_drawn)} of ${plural(summary.num_points, "point")} drawn${far}. ` +
+  const { num_far_points: farPoints, num_far_cameras: farCameras } = scene;
+  const far = [farPoints && plural(farPoints, "point"), farCameras && plural(farCameras, "camera")].filter(Boolean);
+  const rest = far.length ? `; ${far.join(" and ")} far away left out` : "";
+  byId("scene-note").textContent = `${whole(scene.num_drawn)} of ${plural(summary.num_points, "point")} drawn${rest}. ` +
     "Drag to turn, scroll to zoom, hover over a camera for its name.";
   if (numWithError) byId("scene-key").append(...colorKey(ERROR_SCALE, "Mean error of an image: 0", `${fixed(limit, 1)} px`));
 }
 
-drawScene();
+// After the next frame, so that the words can be read while the view is being drawn.
+requestAnimationFrame(() => setTimeout(drawScene));

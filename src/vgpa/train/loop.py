@@ -31,6 +31,7 @@ _LOG = logging.getLogger(__name__)
 _MAX_GRADIENT_NORM = 1.0
 # Validation worlds come from a seed of their own, the same whatever the training seed is.
 _VALIDATION_SEED = 1_000_003
+_VALIDATION_BATCH_SIZE = 8
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,10 @@ def train(options: TrainOptions) -> list[LogLine]:
 
 
 def _validation_worlds(options: TrainOptions) -> list[WorldBatch]:
-    """Worlds set aside, in batches of the training size so that they need no more memory than it."""
+    """Worlds set aside, the same for every batch size of training, so that runs can be compared."""
     generator = torch.Generator(options.device).manual_seed(_VALIDATION_SEED)
-    num_batches = math.ceil(options.num_val_graphs / options.batch_size)
-    return [make_worlds(options.batch_size, generator, options.worlds) for _ in range(num_batches)]
+    num_batches = math.ceil(options.num_val_graphs / _VALIDATION_BATCH_SIZE)
+    return [make_worlds(_VALIDATION_BATCH_SIZE, generator, options.worlds) for _ in range(num_batches)]
 
 
 def _take_step(net: PoseNet, optimizer: torch.optim.Optimizer, worlds: WorldBatch) -> torch.Tensor:
