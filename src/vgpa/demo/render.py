@@ -35,14 +35,14 @@ def render_view(world: World, cameras: DemoCameras, view_idx: int) -> npt.NDArra
     """The photo (height, width, 3) that camera `view_idx` takes; the same one every time."""
     surface, texel_from_pixel = visible_surfaces(world, cameras, view_idx)
     height, width = cameras.height, cameras.width
-    samples = surface.reshape(height, SAMPLES, width, SAMPLES).transpose(0, 2, 1, 3)
-    samples = samples.reshape(height * width, SAMPLES**2)
+    grid = surface.reshape(height, SAMPLES, width, SAMPLES)
+    samples = grid.transpose(0, 2, 1, 3).reshape(height * width, SAMPLES**2)
     edges = np.flatnonzero((samples[:, 1:] != samples[:, :1]).any(axis=1))
 
     photo = np.empty((height * width, 3), dtype=np.float32)
     for start in range(0, height * width, CHUNK):
         chunk = np.arange(start, min(start + CHUNK, height * width))
-        pixel = np.stack([chunk % width, chunk // width]) + 0.5
+        pixel = np.array([chunk % width, chunk // width], dtype=np.float64) + 0.5
         photo[chunk] = _colour(world, texel_from_pixel, samples[chunk, 0], pixel)
     for chunk in np.array_split(edges, len(edges) // CHUNK + 1):
         photo[chunk] = 0.0
@@ -77,37 +77,32 @@ def write_photos(
     return names
 
 
-def visible_surfaces(
-    world: World, cameras: DemoCameras, view_idx: int
-) -> tuple[npt.NDArray[np.int16], FloatArray]:
+def visible_surfaces(world: World, cameras: DemoCameras, view_idx: int) -> tuple[npt.NDArray[np.int16], FloatArray]:
     """What each sample of a view sees, and the way back from pixels to texels.
 
     Returns the texture index (or -1 for nothing) of every sample, (2 height, 2 width), and the
     homographies texel_from_pixel (T, 3, 3): texture coordinates are (column, row) in texels, and
     the third homogeneous coordinate is the inverse depth 1/z.
     """
-    cam_from_world = cameras.rotation[view_idx], cameras.translation[view_idx]
-    corners = world.corners @ cam_from_world[0].T + cam_from_world[1]
+    rotation, translation = cameras.rotation[view_idx], cameras.translation[view_idx]
+    corners = world.corners @ rotation.T + translation
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 3] - corners[:, 0])
     plane_distance = np.einsum("qi,qi->q", normal, corners[:, 0])
-    is_facing = plane_distance < 0.0
-    corners, texture_idx = corners[is_facing], world.texture_idx[is_facing]
+    is_seen = (plane_distance < 0.0) & _is_in_view(corners @ cameras.pixel_from_cam.T, cameras)
+    corners, texture_idx = corners[is_seen], world.texture_idx[is_seen]
     ray_from_pixel = np.linalg.inv(cameras.pixel_from_cam)
-    inverse_depth = (normal / plane_distance[:, None])[is_facing] @ ray_from_pixel
+    inverse_depth = (normal[is_seen] / plane_distance[is_seen, None]) @ ray_from_pixel
 
     surface = np.full((SAMPLES * cameras.height, SAMPLES * cameras.width), -1, dtype=np.int16)
     nearness = np.zeros(surface.shape, dtype=np.float32)
-    for quad_idx in np.flatnonzero(_is_in_view(corners @ cameras.pixel_from_cam.T, cameras)):
-        projected = _clip_near(corners[quad_idx]) @ cameras.pixel_from_cam.T
+    for quad, slopes, texture in zip(corners, inverse_depth, texture_idx, strict=True):
+        projected = _clip_near(quad) @ cameras.pixel_from_cam.T
         outline = SAMPLES * projected[:, :2] / projected[:, 2:]
-        slopes = inverse_depth[quad_idx] / (SAMPLES, SAMPLES, 1.0)
-        _draw((surface, nearness), outline, slopes, texture_idx[quad_idx])
+        _draw((surface, nearness), outline, slopes / (SAMPLES, SAMPLES, 1.0), int(texture))
 
-    # A surface point is A x_cam + b in texels and x_cam = ray / inverse depth: a homography.
-    world_from_cam = cam_from_world[0].T
-    texel_from_world = world.texel_from_world[texture_idx]
-    texel_from_cam = texel_from_world[..., :3] @ world_from_cam
-    offset = texel_from_world[..., 3] - texel_from_cam @ cam_from_world[1]
+    # In texels a surface point is A x_cam + b, and x_cam = ray / inverse depth: a homography.
+    texel_from_cam = world.texel_from_world[texture_idx, :, :3] @ rotation.T
+    offset = world.texel_from_world[texture_idx, :, 3] - texel_from_cam @ translation
     texel_from_pixel = np.zeros((len(world.texel_from_world), 3, 3))
     texel_from_pixel[texture_idx, :2] = texel_from_cam @ ray_from_pixel
     texel_from_pixel[texture_idx, :2] += offset[..., None] * inverse_depth[:, None]
@@ -122,7 +117,8 @@ def _is_in_view(projected: FloatArray, cameras: DemoCameras) -> npt.NDArray[np.b
     """False where homogeneous pixels (Q, 4, 3) lie all beyond the same side of the image."""
     x, y, depth = projected[..., 0], projected[..., 1], projected[..., 2]
     right, bottom = x - cameras.width * depth, y - cameras.height * depth
-    return ~np.stack([x < 0, y < 0, right > 0, bottom > 0, depth < NEAR_M]).all(axis=2).any(axis=0)
+    beyond = np.stack([x < 0, y < 0, right > 0, bottom > 0, depth < NEAR_M])
+    return np.logical_not(beyond.all(axis=2).any(axis=0))
 
 
 def _clip_near(polygon: FloatArray) -> FloatArray:
@@ -171,9 +167,7 @@ def _draw(
     surface[window][is_nearest] = texture_idx
 
 
-def _spans(
-    polygon: FloatArray, y: FloatArray
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def _spans(polygon: FloatArray, y: FloatArray) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """First and last sample column inside a convex polygon on each line y (R,)."""
     start, end = polygon, polygon[np.arange(1, len(polygon) + 1) % len(polygon)]
     is_level = start[:, 1] == end[:, 1]
@@ -204,33 +198,37 @@ def _colour(
     colour = np.empty((len(surface), 3), dtype=np.float32)
     colour[:] = world.background
     hit = np.flatnonzero(surface >= 0)
-    surface, pixel = surface[hit].astype(np.int32), pixel[:, hit]
-    rows = np.ascontiguousarray(texel_from_pixel.reshape(-1, 9).T).take(surface, axis=1)
-    by_x, by_y, constant = rows[0::3], rows[1::3], rows[2::3]
-    homogeneous = by_x * pixel[0] + by_y * pixel[1] + constant
-    inverse_depth = homogeneous[2]
-    texel = homogeneous[:2] / inverse_depth
-    step_x = ((by_x[:2] - texel * by_x[2]) / inverse_depth).astype(np.float32)
-    step_y = ((by_y[:2] - texel * by_y[2]) / inverse_depth).astype(np.float32)
-    texel = texel.astype(np.float32)
+    texture_idx = surface[hit].astype(np.int32)
+    texel, step_x, step_y = _footprint(texel_from_pixel, texture_idx, pixel[:, hit])
     length_x, length_y = np.hypot(*step_x), np.hypot(*step_y)
     long_step = np.where(length_x > length_y, step_x, step_y)
     long_side = np.maximum(length_x, length_y)
     short_side = np.maximum(np.minimum(length_x, length_y), long_side / MAX_PROBES)
-    short_side = np.maximum(short_side, 1.0)
+    short_side = np.maximum(short_side, 1.0)  # a texel is the sharpest there is
     level = np.log2(short_side)
     num_probes = np.ceil(long_side / short_side - 0.25).clip(1, MAX_PROBES)
     for count in range(1, MAX_PROBES + 1):
         chosen = np.flatnonzero(num_probes == count)
-        if not chosen.size:
-            continue
         total = np.zeros((3, len(chosen)), dtype=np.float32)
         for probe in range(count):
-            shift = (probe + 0.5) / count - 0.5
-            place = texel[:, chosen] + shift * long_step[:, chosen]
-            total += sample_textures(world.textures, surface[chosen], place, level[chosen])
+            place = texel[:, chosen] + ((probe + 0.5) / count - 0.5) * long_step[:, chosen]
+            total += sample_textures(world.textures, texture_idx[chosen], place, level[chosen])
         colour[hit[chosen]] = total.T / np.float32(count)
     return colour
+
+
+def _footprint(
+    texel_from_pixel: FloatArray, texture_idx: npt.NDArray[np.int32], pixel: FloatArray
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Texel (2, N) under each pixel (2, N), and how it moves (2, N) per pixel in x and in y."""
+    table = np.ascontiguousarray(texel_from_pixel.reshape(-1, 9).T)
+    homography = table.take(texture_idx, axis=1)
+    by_x, by_y, constant = homography[0::3], homography[1::3], homography[2::3]
+    homogeneous = by_x * pixel[0] + by_y * pixel[1] + constant
+    texel = homogeneous[:2] / homogeneous[2]
+    step_x = (by_x[:2] - texel * by_x[2]) / homogeneous[2]
+    step_y = (by_y[:2] - texel * by_y[2]) / homogeneous[2]
+    return texel.astype(np.float32), step_x.astype(np.float32), step_y.astype(np.float32)
 
 
 def _exif(cameras: DemoCameras) -> Image.Exif:

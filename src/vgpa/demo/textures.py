@@ -6,7 +6,7 @@ surfaces look alike and a feature seen on one of them is found nowhere else. The
 go into a `TextureStore`, which keeps each one with its smaller copies (a mip pyramid), so that the
 renderer can read any of them at the right sharpness.
 
-Row 0 of a picture is the *lower* edge of a wall. Colours are red, green, blue in 0..1.
+Pictures are (3, rows, columns): red, green and blue in 0..1. Row 0 is the *lower* edge of a wall.
 Arrays in, arrays out: no files, and no randomness but the generator handed in.
 """
 
@@ -23,7 +23,7 @@ FloatImage = npt.NDArray[np.float32]
 Colour = tuple[float, float, float]
 Shape = tuple[int, int]
 Paint = Callable[[np.random.Generator, Shape, float], FloatImage]
-"""(generator, (rows, columns), texels per metre) -> picture (rows, columns, 3)."""
+"""(generator, (rows, columns), texels per metre) -> picture (3, rows, columns)."""
 
 NUM_LEVELS = 6
 
@@ -43,17 +43,16 @@ class TextureStore:
 
 
 def pack_textures(pictures: Sequence[npt.NDArray[np.uint8]]) -> TextureStore:
-    """Build the mip pyramids of `pictures`, each (rows, columns, 3), and store them together."""
+    """Build the mip pyramids of `pictures`, each (3, rows, columns) in 0..255, and store them."""
     chunks: list[npt.NDArray[np.uint8]] = []
     tables = np.zeros((3, len(pictures), NUM_LEVELS), dtype=np.int32)
     position = 0
     for picture_idx, picture in enumerate(pictures):
         for level_idx, level in enumerate(_pyramid(picture)):
-            tables[:, picture_idx, level_idx] = position, level.shape[0], level.shape[1]
-            chunks.append(level.reshape(-1, 3).T)
+            tables[:, picture_idx, level_idx] = position, level.shape[1], level.shape[2]
+            chunks.append(level.reshape(3, -1))
             position += chunks[-1].shape[1]
-    texels = np.ascontiguousarray(np.concatenate(chunks, axis=1))
-    return TextureStore(texels, tables[0], tables[1], tables[2])
+    return TextureStore(np.concatenate(chunks, axis=1), tables[0], tables[1], tables[2])
 
 
 def sample_textures(
@@ -89,11 +88,11 @@ def plaster(colour: Colour) -> Paint:
         tint += 0.05 * _fractal(rng, shape, 0.08 * texels_per_m) + 0.06 * _specks(rng, shape)
         height_m = np.arange(shape[0], dtype=np.float32)[:, None] / texels_per_m
         tint -= 0.18 * np.exp(-height_m / 0.5) * (1.2 + _fractal(rng, shape, 0.3 * texels_per_m))
-        picture = tint[..., None] * np.float32(colour)
+        picture = tint * _rgb(colour)
         bare = _fractal(rng, shape, 1.1 * texels_per_m) - 1.35
-        picture *= 1.0 - 0.35 * np.exp(-np.square(bare / 0.06))[..., None]
+        picture *= 1.0 - 0.35 * np.exp(-np.square(bare / 0.06))
         wall = masonry((0.62, 0.36, 0.26), 0.075, 0.22)(rng, shape, texels_per_m)
-        return np.where(bare[..., None] > 0.0, wall, picture)
+        return np.where(bare > 0.0, wall, picture)
 
     return paint
 
@@ -107,8 +106,8 @@ def masonry(colour: Colour, course_m: float, block_m: float) -> Paint:
         tint += 0.05 * _fractal(rng, shape, 0.07 * texels_per_m) + 0.05 * _specks(rng, shape)
         joint = np.clip(blocks.gap / max(0.012 * texels_per_m, 0.7), 0.0, 1.0)
         tint *= 0.68 + 0.32 * joint
-        warmth = np.float32((0.03, 0.0, -0.03)) * blocks.tone[..., None]
-        return np.float32(colour) * (tint[..., None] + warmth)
+        warmth = _rgb((0.03, 0.0, -0.03)) * blocks.tone
+        return _rgb(colour) * (tint + warmth)
 
     return paint
 
@@ -121,8 +120,8 @@ def tiles(colour: Colour) -> Paint:
         barrel = np.clip(blocks.gap / (0.05 * texels_per_m), 0.0, 1.0)
         tint = 0.62 + 0.25 * (1.0 - blocks.rise) + 0.18 * barrel + 0.17 * blocks.tone
         tint += 0.07 * _fractal(rng, shape, 0.1 * texels_per_m)
-        moss = np.clip(_fractal(rng, shape, 0.7 * texels_per_m) - 0.7, 0.0, 0.5)[..., None]
-        return np.float32(colour) * tint[..., None] * (1.0 - moss * np.float32((0.9, 0.4, 0.7)))
+        moss = np.clip(_fractal(rng, shape, 0.7 * texels_per_m) - 0.7, 0.0, 0.5)
+        return _rgb(colour) * tint * (1.0 - moss * _rgb((0.9, 0.4, 0.7)))
 
     return paint
 
@@ -135,7 +134,7 @@ def planks(colour: Colour) -> Paint:
         grain = _noise(rng, shape, (0.35 * texels_per_m, 0.03 * texels_per_m))
         tint = 1.0 + 0.12 * boards.tone.T + 0.12 * grain + 0.08 * _specks(rng, shape)
         tint *= 0.6 + 0.4 * np.clip(boards.gap.T / 1.5, 0.0, 1.0)
-        return tint[..., None] * np.float32(colour)
+        return tint * _rgb(colour)
 
     return paint
 
@@ -146,12 +145,12 @@ def window_panes(frame: Colour) -> Paint:
     def paint(rng: np.random.Generator, shape: Shape, texels_per_m: float) -> FloatImage:
         rows, columns = (np.arange(n) / n for n in shape)
         reflection = _fractal(rng, shape, 0.35 * texels_per_m) + 1.6 * rows[:, None] - 0.4
-        glass = np.float32((0.20, 0.25, 0.30)) * (1.0 + 0.45 * reflection[..., None])
+        glass = _rgb((0.20, 0.25, 0.30)) * (1.0 + 0.45 * reflection)
         pane_m = np.minimum(rows % (1 / 3), -rows % (1 / 3))[:, None] * shape[0] / texels_per_m
         half_m = np.minimum(columns % 0.5, -columns % 0.5)[None] * shape[1] / texels_per_m
         bars = np.minimum(pane_m, half_m) < 0.035
-        wood = np.float32(frame) * (1.0 + 0.08 * _specks(rng, shape))[..., None]
-        return np.where(bars[..., None], wood, glass).astype(np.float32)
+        wood = _rgb(frame) * (1.0 + 0.08 * _specks(rng, shape))
+        return np.where(bars, wood, glass).astype(np.float32)
 
     return paint
 
@@ -163,8 +162,8 @@ def mottled(dark: Colour, light: Colour, patch_m: float) -> Paint:
         mix = 0.5 + 0.22 * _fractal(rng, shape, patch_m * texels_per_m)
         mix += 0.16 * _fractal(rng, shape, max(0.1 * patch_m * texels_per_m, 2.5))
         mix += 0.10 * _specks(rng, shape)
-        first, second = np.float32(dark), np.float32(light)
-        return first + np.clip(mix, 0.0, 1.3)[..., None] * (second - first)
+        first, second = _rgb(dark), _rgb(light)
+        return first + np.clip(mix, 0.0, 1.3) * (second - first)
 
     return paint
 
@@ -175,15 +174,20 @@ def cloudy_sky(zenith: Colour, horizon: Colour, height_m: float) -> Paint:
     def paint(rng: np.random.Generator, shape: Shape, texels_per_m: float) -> FloatImage:
         axes = [(np.arange(n, dtype=np.float32) - n / 2) / texels_per_m for n in shape]
         slope = height_m / np.hypot(axes[0][:, None], axes[1][None] + 1.0)
-        haze = np.exp(-slope / 0.22)[..., None]
-        blue = np.float32(zenith) * (1.0 - haze) + np.float32(horizon) * haze
+        haze = np.exp(-slope / 0.22)
+        blue = _rgb(zenith) * (1.0 - haze) + _rgb(horizon) * haze
         cloud = np.clip(0.45 * _fractal(rng, shape, 0.9 * height_m * texels_per_m), 0.0, 0.8)
-        return blue + cloud[..., None] * (1.0 - 0.8 * haze) * (np.float32((1, 0.98, 0.95)) - blue)
+        return blue + cloud * (1.0 - 0.8 * haze) * (_rgb((1, 0.98, 0.95)) - blue)
 
     return paint
 
 
 # ------------------------------------------------------------------------------- building blocks
+
+
+def _rgb(colour: Colour) -> FloatImage:
+    """A colour as (3, 1, 1), to be multiplied with a picture."""
+    return np.array(colour, dtype=np.float32)[:, None, None]
 
 
 class _Courses(NamedTuple):
@@ -205,9 +209,7 @@ def _courses(rng: np.random.Generator, shape: Shape, block: tuple[float, float])
     return _Courses(tone, gap, np.broadcast_to(rise[:, None], shape))
 
 
-def _divide(
-    rng: np.random.Generator, length: int, mean: float
-) -> tuple[npt.NDArray[np.intp], FloatImage, FloatImage]:
+def _divide(rng: np.random.Generator, length: int, mean: float) -> tuple[npt.NDArray[np.intp], FloatImage, FloatImage]:
     """Cut `length` texels into irregular parts: part of each texel, gap to its ends, fraction."""
     parts = mean * rng.uniform(0.72, 1.28, int(length / mean / 0.72) + 3)
     ends = np.cumsum(parts) - rng.uniform(0.0, parts[0])
@@ -264,12 +266,12 @@ def _pyramid(picture: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.uint8]]:
     levels = []
     exact = picture.astype(np.float32)
     for _ in range(NUM_LEVELS):
-        for axis in (0, 1):
+        for axis in (1, 2):
             if exact.shape[axis] % 2:  # even, so that it can be halved and interpolated
                 exact = np.concatenate([exact, exact.take([-1], axis)], axis=axis)
         levels.append((exact + 0.5).astype(np.uint8))
-        exact = exact[0::2] + exact[1::2]
-        exact = 0.25 * (exact[:, 0::2] + exact[:, 1::2])
+        exact = exact[:, 0::2] + exact[:, 1::2]
+        exact = 0.25 * (exact[..., 0::2] + exact[..., 1::2])
     return levels
 
 

@@ -1,6 +1,6 @@
 """The demo world: a small old quarter around a fountain, and the walk of the photographer.
 
-Seven houses, a tower and a loggia stand around a paved square, inside a town wall; hills close the
+Six houses, a tower and a loggia stand around a paved square, inside a town wall; hills close the
 view. Everything is made of flat quads, and every flat surface carries its own texture. Sun and sky
 light are computed once, with shadows, and painted into the textures. The photographer walks once
 around the quarter and takes a photo every few steps, so the cameras form a closed loop.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -118,9 +119,8 @@ def loop_cameras(num_views: int, seed: int) -> DemoCameras:
     angle_rad = step_rad * (np.arange(num_views) + rng.uniform(-0.12, 0.12, num_views))
     distance_m = 30.0 + 1.4 * np.sin(2 * angle_rad) + rng.uniform(-0.5, 0.5, num_views)
     height_m = 8.8 + 1.0 * np.sin(3 * angle_rad + 1.0) + rng.uniform(-0.3, 0.3, num_views)
-    centre = np.stack(
-        [distance_m * np.cos(angle_rad), distance_m * np.sin(angle_rad), height_m], axis=1
-    )
+    x, y = distance_m * np.cos(angle_rad), distance_m * np.sin(angle_rad)
+    centre = np.stack([x, y, height_m], axis=1)
     aim = np.array([0.0, 0.0, 3.4]) + rng.uniform(-1, 1, (num_views, 3)) * (2.2, 2.2, 0.5)
     roll_rad = np.deg2rad(rng.uniform(-1.5, 1.5, num_views))
     rotation = np.stack([_look(*view) for view in zip(centre, aim, roll_rad, strict=True)])
@@ -166,11 +166,12 @@ class _Surface:
 
 @dataclass
 class _Plan:
-    """The drawing so far, and the frame in which the next strokes are given."""
+    """The drawing so far, and the frame and sharpness in which the next strokes are given."""
 
     quads: list[Quad] = field(default_factory=list)
     surfaces: list[_Surface] = field(default_factory=list)
     world_from_local: FloatArray = field(default_factory=lambda: np.eye(4))
+    texels_per_m: float = 60.0
 
     def at(self, x: float, y: float, z: float = 0.0, yaw_deg: float = 0.0) -> _Plan:
         """The same drawing in a frame moved to (x, y, z) and turned about the vertical."""
@@ -183,13 +184,7 @@ class _Plan:
         x, y = np.cos(np.deg2rad(bearing_deg)), np.sin(np.deg2rad(bearing_deg))
         return self.at(distance_m * x, distance_m * y, 0.0, bearing_deg + 90.0)
 
-    def face(
-        self,
-        corners: Sequence[Point] | FloatArray,
-        paint: Paint,
-        texels_per_m: float = 60.0,
-        is_lit: bool = True,
-    ) -> None:
+    def face(self, corners: Sequence[Point] | FloatArray, paint: Paint, is_lit: bool = True) -> None:
         """Paint one convex quad, counter-clockwise from its front; row 0 is its first edge."""
         local = np.asarray(corners, dtype=np.float64)
         world = local @ self.world_from_local[:3, :3].T + self.world_from_local[:3, 3]
@@ -199,11 +194,9 @@ class _Plan:
         axes = np.stack([across, np.cross(normal, across)])
         offset = (world - world[0]) @ axes.T
         origin = world[0] + offset.min(axis=0) @ axes
-        columns, rows = np.ceil(np.ptp(offset, axis=0) * texels_per_m).astype(int)
-        world_from_texel = np.column_stack([axes.T / texels_per_m, origin])
-        self.surfaces.append(
-            _Surface(paint, texels_per_m, (rows, columns), world_from_texel, normal, is_lit)
-        )
+        columns, rows = np.ceil(np.ptp(offset, axis=0) * self.texels_per_m).astype(int)
+        world_from_texel = np.column_stack([axes.T / self.texels_per_m, origin])
+        self.surfaces.append(_Surface(paint, self.texels_per_m, (rows, columns), world_from_texel, normal, is_lit))
         self.quads.append(Quad(world, len(self.surfaces) - 1))
 
     def wall(self, width: float, height: float, holes: Sequence[Hole], paint: Paint) -> None:
@@ -248,28 +241,22 @@ class _Plan:
         bottom, top = (np.column_stack([outline, np.full(4, z)]) for z in (z0, z1))
         self.solid(bottom, top, paint, top_paint, hidden)
 
-    def lathe(
-        self,
-        profile: Sequence[tuple[float, float]],
-        num_sides: int,
-        paint: Paint,
-        texels_per_m: float = 60.0,
-    ) -> None:
+    def lathe(self, profile: Sequence[tuple[float, float]], num_sides: int, paint: Paint) -> None:
         """Turn a profile of (radius, height) points about the vertical axis, in flat sides."""
         angle_rad = 2 * np.pi * (np.arange(num_sides + 1) + 0.5) / num_sides
         circle = np.stack([np.cos(angle_rad), np.sin(angle_rad)], axis=1)
         rings = [np.column_stack([r * circle, np.full(num_sides + 1, z)]) for r, z in profile]
-        for low, high in zip(rings, rings[1:], strict=False):
+        for low, high in pairwise(rings):
             for i in range(num_sides):
                 corners = np.stack([low[i], low[i + 1], high[i + 1], high[i]])
-                self.face(corners, paint, texels_per_m)
+                self.face(corners, paint)
 
 
 def _pieces(width: float, height: float, holes: Sequence[Hole]) -> list[Hole]:
     """Rectangles that cover a wall but leave its holes open."""
     levels = sorted({0.0, height} | {hole[1] for hole in holes} | {hole[3] for hole in holes})
     pieces = []
-    for low, high in zip(levels, levels[1:], strict=False):
+    for low, high in pairwise(levels):
         start = 0.0
         for x0, z0, x1, z1 in sorted(holes):
             if z0 <= low and high <= z1:
@@ -445,7 +432,8 @@ def _add_fountain(plan: _Plan) -> None:
     plan.lathe([(4.2, 0.15), (4.2, 0.33), (3.4, 0.33), (3.4, 0.51), (2.6, 0.51)], 12, _STONE)
     basin = [(2.5, 0.51), (2.6, 1.1), (2.7, 1.3), (2.3, 1.3), (2.2, 0.9)]
     plan.lathe(basin, 12, masonry((0.80, 0.74, 0.64), 0.4, 0.7))
-    plan.lathe([(2.25, 1.05), (0.0, 1.05)], 12, mottled((0.10, 0.22, 0.24), (0.45, 0.62, 0.62), 0.6))
+    water = mottled((0.10, 0.22, 0.24), (0.45, 0.62, 0.62), 0.6)
+    plan.lathe([(2.25, 1.05), (0.0, 1.05)], 12, water)
     bowl = [(0.6, 0.9), (0.4, 1.5), (0.4, 2.3), (1.2, 2.7), (1.25, 2.85), (0.3, 2.75), (0.3, 3.4)]
     plan.lathe([*bowl, (0.5, 3.6), (0.45, 4.1), (0.0, 4.6)], 8, _TRIM)
 
@@ -457,25 +445,27 @@ def _add_grounds(plan: _Plan) -> None:
     """The paved square, the yard around it, trees, and the town wall with its merlons."""
     paving = masonry((0.70, 0.62, 0.52), 0.45, 0.7)
     yard = mottled((0.36, 0.37, 0.20), (0.72, 0.65, 0.48), 3.0)
-    for half, z, paint, texels_per_m in ((18.0, 0.15, paving, 44.0), (42.0, 0.0, yard, 24.0)):
+    for half, z, paint, texels_per_m in ((18.0, 0.15, paving, 42.0), (42.0, 0.0, yard, 18.0)):
         outline = [(-half, -half, z), (half, -half, z), (half, half, z), (-half, half, z)]
-        plan.face(outline, paint, texels_per_m)
+        replace(plan, texels_per_m=texels_per_m).face(outline, paint)
     for bearing_deg, distance_m, height_m in _TREES:
-        crown = [(0.5, 0.5), (1.0, 1.4), (0.9, 0.5 * height_m), (0.0, height_m)]
+        crown = [(0.4, 0.5), (0.85, 1.3), (0.75, 0.5 * height_m), (0.0, height_m)]
         tree = plan.around(bearing_deg, distance_m)
         tree.lathe([(0.18, 0.0), (0.18, 0.5)], 6, planks((0.40, 0.30, 0.20)))
-        tree.lathe(crown, 7, _LEAVES)
-    plan.lathe([(39.0, 4.6), (38.0, 4.6), (38.0, 0.0)], 18, _STONE, 32.0)
+        tree.lathe(crown, 9, _LEAVES)
+    town_wall = replace(plan, texels_per_m=30.0)
+    town_wall.lathe([(39.0, 4.6), (38.0, 4.6), (38.0, 0.0)], 18, _STONE)
     for merlon in range(54):
-        site = plan.around(merlon * 360 / 54 + 2.0, 38.2)
+        site = town_wall.around(merlon * 360 / 54 + 2.0, 38.2)
         site.block((-0.8, -0.3, 4.6), (0.8, 0.3, 5.7), _STONE)
 
 
 def _add_horizon(plan: _Plan) -> None:
     """Two chains of hills and a layer of clouds: far away, and not lit by our sun."""
     rng = np.random.default_rng(7)
-    near = mottled((0.36, 0.47, 0.36), (0.58, 0.66, 0.50), 30.0)
-    far = mottled((0.53, 0.64, 0.70), (0.64, 0.74, 0.78), 60.0)
+    near = mottled((0.42, 0.53, 0.40), (0.54, 0.62, 0.47), 25.0)
+    far = mottled((0.56, 0.67, 0.73), (0.62, 0.72, 0.77), 60.0)
+    hills = replace(plan, texels_per_m=1.5)
     for radius, height, paint in ((220.0, 16.0, near), (420.0, 46.0, far)):
         angle_rad = np.linspace(0.0, 2 * np.pi, 41)
         x, y = radius * np.cos(angle_rad), radius * np.sin(angle_rad)
@@ -484,17 +474,18 @@ def _add_horizon(plan: _Plan) -> None:
         for i in range(40):
             j = i + 1
             low = [(x[j], y[j], -20.0), (x[i], y[i], -20.0)]
-            plan.face([*low, (x[i], y[i], top[i]), (x[j], y[j], top[j])], paint, 1.5, False)
+            hills.face([*low, (x[i], y[i], top[i]), (x[j], y[j], top[j])], paint, is_lit=False)
     reach, height = 30000.0, 2000.0
     sky = [(-reach, reach, height), (reach, reach, height)]
     sky += [(reach, -reach, height), (-reach, -reach, height)]
-    plan.face(sky, cloudy_sky((0.36, 0.58, 0.84), _HAZE, height), 0.02, False)
+    clouds = cloudy_sky((0.36, 0.58, 0.84), _HAZE, height)
+    replace(plan, texels_per_m=0.02).face(sky, clouds, is_lit=False)
 
 
 # ------------------------------------------------------------------------------------------ light
 
 _SUN_BEARING_DEG, _SUN_ELEVATION_DEG = -62.0, 40.0
-_SUN_COLOUR, _SKY_COLOUR = np.array([0.88, 0.78, 0.62]), np.array([0.70, 0.74, 0.80])
+_SUN_COLOUR, _SKY_COLOUR = np.array([0.80, 0.71, 0.57]), np.array([0.70, 0.74, 0.80])
 _BOUNCE_COLOUR = np.array([0.36, 0.31, 0.25])
 _SHADOW_CELL_M = 0.12
 _LIGHT_STEP = 6  # texels between two places where light is computed
@@ -510,8 +501,8 @@ def _light(plan: _Plan, pictures: list[FloatImage]) -> list[FloatImage]:
     light = _received_light(points, normals, _occluders(plan))
     shaded = list(pictures)
     for idx, grid, values in zip(lit, grids, np.split(light, np.cumsum(sizes)[:-1]), strict=True):
-        coarse = values.reshape(grid.shape).astype(np.float32)
-        shaded[idx] = pictures[idx] * _stretch(coarse, pictures[idx].shape[:2])
+        coarse = values.reshape(grid.shape).transpose(2, 0, 1).astype(np.float32)
+        shaded[idx] = pictures[idx] * _stretch(coarse, plan.surfaces[idx].shape)
     return shaded
 
 
@@ -535,9 +526,7 @@ def _received_light(points: FloatArray, normals: FloatArray, occluders: FloatArr
     return light
 
 
-def _is_reached(
-    points: FloatArray, direction: FloatArray, occluders: FloatArray
-) -> npt.NDArray[np.bool_]:
+def _is_reached(points: FloatArray, direction: FloatArray, occluders: FloatArray) -> npt.NDArray[np.bool_]:
     """Whether light from `direction` reaches points (N, 3): no occluder stands nearer to it."""
     side = np.cross(direction, (0.3, 0.5, 0.1))
     side /= np.linalg.norm(side)
@@ -569,13 +558,14 @@ def _occluders(plan: _Plan) -> FloatArray:
     return np.concatenate(points)
 
 
-def _stretch(coarse: FloatImage, shape: tuple[int, ...]) -> FloatImage:
-    """Interpolate light, known every _LIGHT_STEP texels, at every texel."""
-    for axis, length in enumerate(shape):
+def _stretch(coarse: FloatImage, shape: tuple[int, int]) -> FloatImage:
+    """Interpolate light (3, rows, columns), known every _LIGHT_STEP texels, at every texel."""
+    for axis, length in ((1, shape[0]), (2, shape[1])):
         position = (np.arange(length) + 0.5) / _LIGHT_STEP
         start = position.astype(np.intp)
         weight = (position - start).astype(np.float32)
-        weight = weight[:, None, None] if axis == 0 else weight[None, :, None]
-        low = coarse.take(start, axis)
-        coarse = low + weight * (coarse.take(start + 1, axis) - low)
+        steps = np.diff(coarse, axis=axis).take(start, axis)
+        steps *= weight[:, None] if axis == 1 else weight
+        coarse = coarse.take(start, axis)
+        coarse += steps
     return coarse

@@ -55,7 +55,8 @@ function graphTraces() {
     return [{ ...trace, z: matrix((k) => residual[k]), colorscale: ERROR_SCALE, zmin: 0, zmax: MAX_SHOWN_DEG }];
   }
   const layer = (colorscale, has) => ({
-    ...trace, colorscale, z: matrix((k) => Math.log(cells.inliers[k]), has), zmin: Math.log(fewest), zmax: Math.log(most),
+    ...trace, colorscale, z: matrix((k) => Math.log(cells.inliers[k]), has),
+    zmin: Math.log(fewest), zmax: Math.log(most),
   });
   return [layer(KEPT_SCALE, (k) => cells.kept[k] >= 0.5), layer(DROPPED_SCALE, (k) => cells.kept[k] < 0.5)];
 }
@@ -73,7 +74,8 @@ function drawGraph() {
   }), QUIET);
   const rows = graph.block > 1 ? `${graph.block} images` : "image";
   const start = graph.start === "spanning_tree" ? "a spanning tree" : "the network's poses";
-  byId("graph-note").textContent = `A row and a column per ${rows}, in the order of their names: ${MODES[graphMode]}. ` +
+  byId("graph-note").textContent =
+    `A row and a column per ${rows}, in the order of their names: ${MODES[graphMode]}. ` +
     `${whole(graph.num_edges_kept)} of ${plural(graph.num_edges, "pair")} kept; averaging began at ${start}.`;
   const key = graphMode === "Matches" ? colorKey(KEPT_SCALE, whole(fewest), `${whole(most)} matches`)
     : colorKey(ERROR_SCALE, "0°", `${MAX_SHOWN_DEG}° and more`);
@@ -103,7 +105,8 @@ function shortNumber(value) {
 
 /** The box of one histogram, with its title, median and legend; returns the place of the plot. */
 function addHistogram({ title, unit, median, counts }) {
-  const sub = make("div", { class: "sub" }, median === null ? "Nothing to count" : `Median ${withUnit(shortNumber(median), unit)}`);
+  const middle = median === null ? "Nothing to count" : `Median ${withUnit(shortNumber(median), unit)}`;
+  const sub = make("div", { class: "sub" }, middle);
   const groups = Object.entries(counts);
   for (const [group, values] of groups.length > 1 ? groups : []) {
     const swatch = make("i");
@@ -119,9 +122,10 @@ function addHistogram({ title, unit, median, counts }) {
 function binWords({ edges, unit, has_more: hasMore }, k) {
   const [lower, upper] = [edges[k], edges[k + 1]];
   const isWhole = unit === "images";
-  if (hasMore && k === edges.length - 2) return withUnit(`${shortNumber(isWhole ? lower + 0.5 : lower)} and more`, unit);
-  if (!isWhole) return withUnit(`${shortNumber(lower)} – ${shortNumber(upper)}`, unit);
-  return withUnit(upper - lower === 1 ? lower + 0.5 : `${lower + 0.5} – ${upper - 0.5}`, unit);
+  const first = shortNumber(isWhole ? lower + 0.5 : lower);
+  if (hasMore && k === edges.length - 2) return withUnit(`${first} and more`, unit);
+  const last = shortNumber(isWhole ? upper - 0.5 : upper);
+  return withUnit(first === last ? first : `${first} – ${last}`, unit);
 }
 
 /** The next of 1, 2, 5, 10, 20, 50, ... */
@@ -141,17 +145,23 @@ function drawHistogram(plot, histogram) {
     text: values.map((count, k) => `${binWords(histogram, k)}<br>${whole(count)} ${group}`),
     marker: { color: cssColor(colorName(group)), line: { width: 0.7, color: cssColor("panel") } },
   }));
-  const tallest = edges.slice(1).map((_, k) => traces.reduce((sum, trace) => sum + trace.y[k], 0)).reduce((a, b) => Math.max(a, b));
-  const ticks = isLog ? { tickvals: [-2, -1, 0, 1, 2], ticktext: ["0.01°", "0.1°", "1°", "10°", "100°"] } : { nticks: 7 };
+  const totals = edges.slice(1).map((_, k) => traces.reduce((sum, trace) => sum + trace.y[k], 0));
+  const powers = { tickvals: [-2, -1, 0, 1, 2], ticktext: ["0.01°", "0.1°", "1°", "10°", "100°"] };
+  const steps = { tick0: 0, dtick: roundStep((at[at.length - 1] - at[0]) / 7) };
   const line = { color: cssColor("ink"), width: 1, dash: "dot" };
-  const shapes = median === null ? [] : [{ type: "line", yref: "paper", y0: 0, y1: 1, x0: place(median), x1: place(median), line }];
+  const middle = { type: "line", yref: "paper", y0: 0, y1: 1, x0: place(median), x1: place(median), line };
   Plotly.react(plot, traces, quietLayout({
-    barmode: "stack", bargap: 0, margin: { l: 34, r: 10, t: 10, b: 40 }, shapes,
+    barmode: "stack", bargap: 0, margin: { l: 34, r: 10, t: 10, b: 40 },
+    shapes: median === null ? [] : [middle],
     xaxis: {
-      ...ticks, range: [at[0], at[at.length - 1]], fixedrange: true, showgrid: false, zeroline: false, showline: true,
-      linecolor: cssColor("line"), title: { text: unit === "°" ? "" : unit, standoff: 4, font: { size: 12 } },
+      ...(isLog ? powers : unit === "images" ? steps : { nticks: 7 }), range: [at[0], at[at.length - 1]], fixedrange: true, showgrid: false,
+      zeroline: false, showline: true, linecolor: cssColor("line"),
+      title: { text: unit === "°" ? "" : unit, standoff: 4, font: { size: 12 } },
     },
-    yaxis: { fixedrange: true, zeroline: false, gridcolor: cssColor("line"), tick0: 0, dtick: roundStep(tallest / 4), tickformat: "~s", rangemode: "tozero" },
+    yaxis: {
+      fixedrange: true, zeroline: false, gridcolor: cssColor("line"), rangemode: "tozero",
+      tick0: 0, dtick: roundStep(Math.max(...totals) / 4), tickformat: "~s",
+    },
   }), QUIET);
 }
 

@@ -19,7 +19,8 @@ const escapeText = (text) => text.replace(/[&<>"']/g, (mark) => MARKS[mark]);
 const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 function hoverLabel(background, color) {
-  return { bgcolor: background, bordercolor: background, font: { color, size: 13 }, align: "left" };
+  const family = getComputedStyle(document.body).fontFamily;
+  return { bgcolor: background, bordercolor: background, font: { color, family, size: 13 }, align: "left" };
 }
 
 function quietLayout(extra) {
@@ -36,6 +37,7 @@ function quietLayout(extra) {
 /** A colour ramp between two words. */
 function colorKey(scale, from, to) {
   const ramp = make("i");
-  ramp.style.background = `linear-gradient(90deg, ${scale.map(([at, color]) => `${color} ${100 * at}%`).join(", ")})`;
+  const stops = scale.map(([at, color]) => `${color} ${100 * at}%`);
+  ramp.style.background = `linear-gradient(90deg, ${stops.join(", ")})`;
   return [from, ramp, to];
 }

@@ -35,7 +35,7 @@ const STATE_WORDS = {
     "It was placed, but hardly any 3D point agreed with it, so its pose was not to be trusted.",
     "Look for motion blur, moving things or a wrong focal length; add photos close to it."],
 };
-const stateWords = (state) => STATE_WORDS[state] || [state, "The run gave no further reason.", "Look into log.txt."];
+const stateWords = (state) => STATE_WORDS[state] || [state, "No further reason is known.", "Look into log.txt."];
 
 /** Where a focal length came from before it was refined. */
 const FOCAL_WORDS = {
@@ -64,10 +64,12 @@ const accuracy = summary.num_points ? tone(summary.median_error_px, 1, 2) : "bad
 
 function showVerdict() {
   const missing = summary.num_images - summary.num_registered;
-  const words = [missing ? `${plural(missing, "image")} of ${whole(summary.num_images)} missing` : "Every image is registered"];
+  const words = [
+    missing ? `${whole(missing)} of ${plural(summary.num_images, "image")} missing` : "Every image is registered",
+  ];
   if (!summary.num_points) words.push("there are no 3D points");
   else if (accuracy === "good") words.push("points agree with the photos to a fraction of a pixel");
-  else words.push(`points miss the photos by ${fixed(summary.median_error_px, 1)} px, more than a good model does`);
+  else words.push(`points miss the photos by ${fixed(summary.median_error_px, 1)} px, more than in a good model`);
   const verdict = byId("verdict");
   verdict.textContent = `${words.join("; ")}.`;
   verdict.classList.add(["bad", "fair", "good"].find((level) => coverage === level || accuracy === level));
@@ -76,16 +78,21 @@ function showVerdict() {
 function card(label, value, options = {}) {
   const number = make("div", { class: `value ${options.tone || ""}` }, value);
   if (options.unit) number.append(make("small", {}, ` ${options.unit}`));
-  return make("div", { class: "card" }, make("div", { class: "label" }, label), number, make("div", { class: "hint" }, options.hint || ""));
+  const hint = make("div", { class: "hint" }, options.hint || "");
+  return make("div", { class: "card" }, make("div", { class: "label" }, label), number, hint);
 }
 
 function showCards() {
   const { num_images: total, num_registered: registered, num_points: points } = summary;
   byId("cards").append(
-    card("Registered images", whole(registered), { unit: `/ ${whole(total)}`, tone: coverage, hint: `${Math.floor(100 * (1 - missingShare))}% of the photos` }),
+    card("Registered images", whole(registered), {
+      unit: `/ ${whole(total)}`, tone: coverage, hint: `${Math.floor(100 * (1 - missingShare))}% of the photos`,
+    }),
     card("Points", whole(points), { hint: plural(summary.num_observations, "observation") }),
     card("Mean track length", fixed(summary.mean_track_length), { hint: "images per point" }),
-    card("Median error", points ? fixed(summary.median_error_px) : "–", { unit: "px", tone: accuracy, hint: points ? `mean ${fixed(summary.mean_error_px)} px` : "no points" }),
+    card("Median error", points ? fixed(summary.median_error_px) : "–", {
+      unit: "px", tone: accuracy, hint: points ? `mean ${fixed(summary.mean_error_px)} px` : "no points",
+    }),
     card("Total time", duration(summary.seconds), { hint: plural(summary.stages.length, "stage") }),
   );
 }
@@ -93,12 +100,18 @@ function showCards() {
 function showScores() {
   const scores = summary.scores;
   if (!scores) return;
+  const areas = Object.entries(scores.auc).map(([threshold, value]) => (
+    card(`Pose AUC at ${threshold}°`, fixed(100 * value, 1), { unit: "/ 100" })));
   byId("scores").hidden = false;
   byId("scores").querySelector(".cards").append(
     card("Cameras found", whole(scores.num_registered), { unit: `/ ${whole(scores.num_images)}` }),
-    card("Rotation error", fixed(scores.rotation_mean_deg, 3), { unit: "°", hint: `median ${fixed(scores.rotation_median_deg, 3)}°` }),
-    card("Position error", fixed(100 * scores.position_mean_relative, 3), { unit: "%", hint: "mean, of the scene's size" }),
-    ...Object.entries(scores.auc).map(([threshold, value]) => card(`Pose AUC at ${threshold}°`, fixed(100 * value, 1), { unit: "/ 100" })),
+    card("Rotation error", fixed(scores.rotation_mean_deg, 3), {
+      unit: "°", hint: `mean; median ${fixed(scores.rotation_median_deg, 3)}°`,
+    }),
+    card("Position error", fixed(100 * scores.position_mean_relative, 3), {
+      unit: "%", hint: "mean, of the scene's size",
+    }),
+    ...areas,
   );
 }
 
@@ -148,7 +161,8 @@ function sortableTable(rows, columns) {
   });
   const lines = rows.map((row) => ({
     row,
-    line: make("tr", {}, ...columns.map((c) => make("td", { class: c.number ? "number" : "" }, c.cell ? c.cell(row) : c.value(row)))),
+    line: make("tr", {}, ...columns.map(({ number, value, cell }) => (
+      make("td", { class: number ? "number" : "" }, (cell || value)(row))))),
   }));
   function sort(index, head) {
     const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
@@ -162,15 +176,21 @@ function sortableTable(rows, columns) {
   return { table: make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body), lines };
 }
 
-const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : (a ?? -1) - (b ?? -1));
+function compare(a, b) {
+  return typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : (a ?? -1) - (b ?? -1);
+}
 
 function showImages() {
+  const pill = ({ state }) => (
+    make("span", { class: `pill ${state === "registered" ? "good" : "bad"}` }, stateWords(state)[0]));
   const { table, lines } = sortableTable(summary.images, [
     { label: "Name", value: (row) => row.name },
-    { label: "State", value: (row) => stateWords(row.state)[0],
-      cell: (row) => make("span", { class: `pill ${row.state === "registered" ? "good" : "bad"}` }, stateWords(row.state)[0]) },
+    { label: "State", value: (row) => stateWords(row.state)[0], cell: pill },
     { label: "Points", number: true, value: (row) => row.num_points, cell: (row) => whole(row.num_points) },
-    { label: "Mean error, px", number: true, value: (row) => row.mean_error_px, cell: (row) => fixed(row.mean_error_px) },
+    {
+      label: "Mean error, px", number: true,
+      value: (row) => row.mean_error_px, cell: (row) => fixed(row.mean_error_px),
+    },
   ]);
   byId("images").append(table);
   byId("image-filter").addEventListener("input", (event) => {
@@ -180,14 +200,19 @@ function showImages() {
 }
 
 function showCameras() {
-  const change = (row) => (row.focal_start_px ? row.focal_px / row.focal_start_px - 1 : null);
-  const percent = (value) => (value === null ? "–" : `${value >= 0 ? "+" : "−"}${Math.abs(100 * value).toFixed(1)}%`);
+  const change = (row) => row.focal_px / row.focal_start_px - 1;
+  const percent = (value) => `${value >= 0 ? "+" : "−"}${Math.abs(100 * value).toFixed(1)}%`;
   const { table } = sortableTable(summary.cameras, [
     { label: "Model", value: (row) => row.model },
-    { label: "Size, px", value: (row) => row.width_px * row.height_px, cell: (row) => `${row.width_px} × ${row.height_px}` },
+    {
+      label: "Size, px",
+      value: (row) => row.width_px * row.height_px, cell: (row) => `${row.width_px} × ${row.height_px}`,
+    },
     { label: "Images", number: true, value: (row) => row.num_images, cell: (row) => whole(row.num_images) },
-    { label: "Focal length, px", number: true, value: (row) => row.focal_px,
-      cell: (row) => `${fixed(row.focal_start_px, 1)} → ${fixed(row.focal_px, 1)}` },
+    {
+      label: "Focal length, px", number: true,
+      value: (row) => row.focal_px, cell: (row) => `${fixed(row.focal_start_px, 1)} → ${fixed(row.focal_px, 1)}`,
+    },
     { label: "Change", number: true, value: change, cell: (row) => percent(change(row)) },
     { label: "Where it started", value: (row) => FOCAL_WORDS[row.focal_source] || row.focal_source },
   ]);
@@ -196,7 +221,16 @@ function showCameras() {
 
 function showRest() {
   byId("settings").textContent = data.settings;
-  byId("versions").textContent = Object.entries(summary.versions).map(([name, version]) => `${name} ${version}`).join("\n");
+  const versions = Object.entries(summary.versions).map(([name, version]) => `${name} ${version}`);
+  byId("versions").textContent = versions.join("\n");
 }
 
-for (const show of [showVerdict, showCards, showScores, showWarnings, showMissing, showStages, showCameras, showImages, showRest]) show();
+showVerdict();
+showCards();
+showScores();
+showWarnings();
+showMissing();
+showStages();
+showCameras();
+showImages();
+showRest();

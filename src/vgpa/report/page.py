@@ -1,8 +1,9 @@
 """report.html: one page that works offline and shows whether a model is good, what is missing, and why.
 
-This module gathers what the page shows as one JSON value; `template.html`, `page.css`, `page.js` (words and tables),
-`scene.js` (the 3D view) and `charts.js` (the other plots) turn it into a page, with plotly for the plots. File names are the user's and may hold anything: they
-travel inside the JSON, and the page's security policy runs no script but the ones written here.
+This module gathers what the page shows as one JSON value. `template.html`, `page.css`, `page.js` (words and tables),
+`scene.js` (the 3D view) and `charts.js` (the other plots) turn it into a page, with plotly for the plots. File names
+are the user's and may hold anything: they travel inside the JSON, and the page's security policy runs no script but
+the ones written here.
 """
 
 from __future__ import annotations
@@ -255,9 +256,7 @@ def _whole_edges(values: FloatArray) -> FloatArray:
     return np.arange(lower, upper + width + 1, width) - 0.5
 
 
-def _histogram(
-    title: str, unit: str, groups: dict[str, FloatArray], edges: FloatArray | None
-) -> dict[str, Any]:
+def _histogram(title: str, unit: str, groups: dict[str, FloatArray], edges: FloatArray | None) -> dict[str, Any]:
     """Counts of each group of values over shared bins; values beyond the ends count in the end bins."""
     groups = {name: values[np.isfinite(values)] for name, values in groups.items()}
     values = np.concatenate(list(groups.values()))
@@ -267,11 +266,10 @@ def _histogram(
         "title": title,
         "unit": unit,
         "edges": np.round(edges, 5).tolist(),
-        "is_log": edges is RESIDUAL_EDGES_DEG,
+        "is_log": unit == "°",
         "median": float(np.median(values)) if len(values) else None,
         "has_more": bool(len(values) and values.max() > edges[-1]),
         "counts": {
-            name: np.histogram(np.clip(group, edges[0], edges[-1]), edges)[0].tolist()
-            for name, group in groups.items()
+            name: np.histogram(np.clip(group, edges[0], edges[-1]), edges)[0].tolist() for name, group in groups.items()
         },
     }

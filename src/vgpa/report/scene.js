@@ -60,9 +60,11 @@ function startCamera() {
   const right = [Math.cos(side), Math.sin(side), 0];
   const above = [-Math.sin(height) * Math.sin(side), Math.sin(height) * Math.cos(side), Math.cos(height)];
   const back = [Math.cos(height) * Math.sin(side), -Math.cos(height) * Math.cos(side), Math.sin(height)];
-  const turn = (point) => [right, above, back].map((axis) => axis.reduce((sum, value, k) => sum + value * point[k], 0));
+  const along = (axis, point) => axis[0] * point[0] + axis[1] * point[1] + axis[2] * point[2];
+  const turn = (point) => [right, above, back].map((axis) => along(axis, point));
   const points = triples(scene.points, 3000).map(turn);
-  const corners = triples(scene.frusta, Infinity).filter((_, k) => scene.frusta_is_central[Math.floor(k / 5)]).map(turn);
+  const isCentral = (_, k) => scene.frusta_is_central[Math.floor(k / 5)];
+  const corners = triples(scene.frusta, Infinity).filter(isCentral).map(turn);
   // A point is seen from distance d, looking at m, when |x - m| <= slope * (d - depth): linear in d and m.
   const fit = (k, slope) => {
     const reach = (sign) => (point) => point[k] + sign * slope * point[2];
@@ -93,7 +95,8 @@ function triples(array, most) {
 /** Smallest and largest value: of `complete` all count, of `trimmed` all but the outermost. */
 function span(trimmed, complete) {
   const cut = Math.floor(0.01 * trimmed.length);
-  const values = trimmed.sort((a, b) => a - b).slice(cut, trimmed.length - cut).concat(complete).sort((a, b) => a - b);
+  const inner = trimmed.sort((a, b) => a - b).slice(cut, trimmed.length - cut);
+  const values = inner.concat(complete).sort((a, b) => a - b);
   return values.length ? [values[0], values[values.length - 1]] : [-1, 1];
 }
 
@@ -101,7 +104,8 @@ function drawScene() {
   const limit = errorLimit();
   const corners = decode(scene.frusta);
   const all = scene.frusta_row.map((_, camera) => camera);
-  const groups = [all.filter((camera) => errorOf(camera) !== null), all.filter((camera) => errorOf(camera) === null)];
+  const hasError = (camera) => errorOf(camera) !== null;
+  const groups = [all.filter(hasError), all.filter((camera) => !hasError(camera))];
   const traces = groups.filter((group) => group.length).flatMap((group) => cameraTraces(group, corners, limit));
   const extent = scene.box.map(([lower, upper]) => upper - lower);
   const [x, y, z] = extent.map((length) => length / Math.max(...extent));
@@ -122,7 +126,8 @@ function drawScene() {
 function listen(camera, cameraTraceIdx) {
   const restyle = (change, traceIdx) => traceIdx.length && Plotly.restyle("scene", change, traceIdx);
   byId("show-points").addEventListener("change", (event) => restyle({ visible: event.target.checked }, [0]));
-  byId("show-cameras").addEventListener("change", (event) => restyle({ visible: event.target.checked }, cameraTraceIdx));
+  byId("show-cameras").addEventListener(
+    "change", (event) => restyle({ visible: event.target.checked }, cameraTraceIdx));
   byId("point-size").addEventListener("change", () => restyle({ "marker.size": pointSize() }, [0]));
   byId("reset-view").addEventListener("click", () => Plotly.relayout("scene", { "scene.camera": camera }));
 }
@@ -131,9 +136,11 @@ function describeScene(limit, numWithError) {
   const { num_far_points: farPoints, num_far_cameras: farCameras } = scene;
   const far = [farPoints && plural(farPoints, "point"), farCameras && plural(farCameras, "camera")].filter(Boolean);
   const rest = far.length ? `; ${far.join(" and ")} far away left out` : "";
-  byId("scene-note").textContent = `${whole(scene.num_drawn)} of ${plural(summary.num_points, "point")} drawn${rest}. ` +
+  byId("scene-note").textContent =
+    `${whole(scene.num_drawn)} of ${plural(summary.num_points, "point")} drawn${rest}. ` +
     "Drag to turn, scroll to zoom, hover over a camera for its name.";
-  if (numWithError) byId("scene-key").append(...colorKey(ERROR_SCALE, "Mean error of an image: 0", `${fixed(limit, 1)} px`));
+  if (!numWithError) return;
+  byId("scene-key").append(...colorKey(ERROR_SCALE, "Mean error of an image: 0", `${fixed(limit, 1)} px`));
 }
 
 // After the next frame, so that the words can be read while the view is being drawn.
