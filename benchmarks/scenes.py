@@ -2,7 +2,7 @@
 
     VGPA_DATA=... python benchmarks/scenes.py [SCENE ...]
 
-Each scene runs in a process of its own, start-up included. Scenes whose reference has known intrinsics (Strecha, dino48) run
+Each scene runs in a process of its own, start-up included. Scenes whose reference has known intrinsics run
 with --fix-intrinsics.
 """
 
@@ -57,7 +57,8 @@ def main() -> None:
         print(rows[-1], flush=True)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, commit {commit.stdout.strip()}, seed 0"
-    text = f"# Results\n\n`python benchmarks/scenes.py`: `vgpa map`, default preset, {machine}.\n\n" + "\n".join(rows) + "\n"
+    caption = f"`python benchmarks/scenes.py`: `vgpa map`, default preset, {machine}."
+    text = "\n".join(["# Results", "", caption, "", *rows, ""])
     Path(__file__).with_name("RESULTS.md").write_text(text)
 
 

@@ -1,4 +1,4 @@
-"""Fixtures shared by the suite: a COLMAP database with a known answer, and the real data where it is at hand."""
+"""Fixtures shared by the suite: photos and a database with a known answer, and real data where it is at hand."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pycolmap
 import pytest
 
 from vgpa.colmap.silence import silenced
+from vgpa.demo import DemoCameras, World, loop_cameras, make_world, write_photos
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +31,27 @@ def synthetic_database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
         model.mkdir()
         reconstruction.write(model)
     return database, model
+
+
+@pytest.fixture(scope="session")
+def world() -> World:
+    """The demo world, built once."""
+    return make_world(seed=0)
+
+
+@pytest.fixture(scope="session")
+def demo_cameras() -> DemoCameras:
+    """Six neighbouring cameras of the demo's walk, at a small image size."""
+    cameras = loop_cameras(32, seed=0)
+    return DemoCameras(480, 320, cameras.focal_px * 480 / cameras.width, cameras.rotation[:6], cameras.translation[:6])
+
+
+@pytest.fixture(scope="session")
+def demo_photos(world: World, demo_cameras: DemoCameras, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the photos of the six cameras, with EXIF."""
+    folder = tmp_path_factory.mktemp("demo") / "photos"
+    write_photos(world, demo_cameras, folder, num_threads=2)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Literal
 
+Engine = Literal["local", "ray"]
 Preset = Literal["default", "fast", "paper"]
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -26,8 +27,10 @@ class FeatureConfig:
     """COLMAP camera model of the photos."""
     camera_params: str = ""
     """Known intrinsics in COLMAP's order, comma separated; held fixed in bundle adjustment."""
-    single_camera: bool = False
-    """All photos were taken by one camera with one setting."""
+    camera_mode: Literal["auto", "single", "folder", "image"] = "auto"
+    """Which photos share a camera: those that EXIF says, all, those of a folder, none."""
+    masks: str = ""
+    """Folder of masks in COLMAP's naming (photo a/b.jpg, mask a/b.jpg.png); features on black are left out."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,21 @@ class MatchConfig:
     max_error_px: float = 4.0
     """Epipolar error at which a match is still an inlier."""
     min_num_inliers: int = 15
-    """Pairs with fewer verified matches are not stored."""
+    """Verified matches without which a pair does not count as verified."""
+
+
+@dataclass(frozen=True)
+class PairConfig:
+    """Which pairs of photos are matched."""
+
+    method: str = "auto"
+    """auto, exhaustive, retrieval, sequential, spatial, or the path of a file with two names a line."""
+    top_k: int = 30
+    """Neighbours of each photo in retrieval and spatial pairs."""
+    overlap: int = 10
+    """Following photos that each photo is matched with in sequential pairs; retrieval then closes loops."""
+    max_num_exhaustive: int = 100
+    """auto matches all pairs up to this many photos, and retrieves neighbours beyond."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +133,13 @@ class Config:
 
     features: FeatureConfig
     matching: MatchConfig
+    pairs: PairConfig
     graph: GraphConfig
     averaging: AveragingConfig
     mapping: MappingConfig
     seed: int = 0
     device: Device = "auto"
+    executor: Engine = "local"
     num_threads: int = field(default_factory=lambda: os.cpu_count() or 1)
 
 
@@ -131,7 +150,7 @@ def default() -> Config:
         BundleRound(12, "huber", 1.0, 1e-5, 50, refine_intrinsics=True, min_num_covered=400),
         BundleRound(4, "huber", 1.0, 1e-6, 100, refine_intrinsics=True),
     )
-    return Config(FeatureConfig(), MatchConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
+    return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
 
 
 def fast() -> Config:
@@ -141,7 +160,7 @@ def fast() -> Config:
         BundleRound(8, "huber", 1.0, 1e-4, 30, refine_intrinsics=True, min_num_covered=200),
     )
     features = FeatureConfig(max_image_size=1200, max_num_features=4096)
-    return Config(features, MatchConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
+    return Config(features, MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
 
 
 def paper() -> Config:
@@ -149,7 +168,9 @@ def paper() -> Config:
     huber = BundleRound(1e9, "huber", 0.1, 1e-4, 300, refine_intrinsics=True)
     rounds = (huber, BundleRound(5.0, "huber", 0.1, 1e-4, 300, refine_intrinsics=True))
     averaging = AveragingConfig(finetune_steps=200, robust=False)
-    return Config(FeatureConfig(), MatchConfig(), GraphConfig(), averaging, MappingConfig(rounds, min_angle_deg=0.0))
+    return Config(
+        FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), averaging, MappingConfig(rounds, min_angle_deg=0.0)
+    )
 
 
 PRESETS = {"default": default, "fast": fast, "paper": paper}

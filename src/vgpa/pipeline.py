@@ -18,18 +18,19 @@ from vgpa.averaging.average import Averaged, Rays, average
 from vgpa.averaging.predict import predict_poses
 from vgpa.colmap.cameras import check_params, unproject
 from vgpa.colmap.database import read_problem
-from vgpa.colmap.extraction import extract_features, match_exhaustively
 from vgpa.colmap.model import write_model
 from vgpa.colmap.silence import logging_to
 from vgpa.config import Config
 from vgpa.errors import NoModelError
+from vgpa.frontend.build import DATABASE, build_database
 from vgpa.frontend.graph import select_reliable_edges
-from vgpa.frontend.photos import find_photos
+from vgpa.frontend.photos import list_photos
+from vgpa.frontend.shards import Share, Step, compute_share, parse_shard
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rigid import Rigid
 from vgpa.mapping.colors import colorize
 from vgpa.mapping.rounds import build_model
-from vgpa.output import open_output, reuse_database
+from vgpa.output import open_output
 from vgpa.report.page import write_page
 from vgpa.report.ply import write_ply
 from vgpa.report.summary import summarize, write_json
@@ -58,21 +59,26 @@ def reconstruct(images: Path, output: Path, config: Config | None = None, log: S
     """Photos in, cameras out: everything from a folder of photos to a model and its report."""
     config, log = config or presets.default(), log or StageLog()
     check_params(config.features.camera_model, config.features.camera_params)
-    with log.stage("read photos"):
-        photos = find_photos(images)
-    for name, reason in photos.unreadable.items():
-        log.warn(f"{name!r} cannot be read and is left out: {reason}")
+    list_photos(images)
     open_output(output)
-    database = reuse_database(output, images, config)
     with logging_to(output / "log.txt"):
-        with log.stage("extract features"):
-            extract_features(database, images, photos.names, config.features, config.num_threads)
-        with log.stage("match pairs"):
-            match_exhaustively(database, config.matching, config.seed, config.num_threads)
+        unreadable = build_database(images, output, config, log)
+    for name, reason in unreadable.items():
+        log.warn(f"{name!r} cannot be read and is left out: {reason}")
     if config.features.camera_params:
         config = replace(config, mapping=replace(config.mapping, fix_intrinsics=True))
-    unread = dict.fromkeys(photos.unreadable, ImageState.UNREADABLE)
-    return map_database(database, output, config, log, images=images, unread=unread)
+    unread = dict.fromkeys(unreadable, ImageState.UNREADABLE)
+    return map_database(output / DATABASE, output, config, log, images=images, unread=unread)
+
+
+def compute_shard(images: Path, output: Path, config: Config, shard: str, step: Step) -> None:
+    """One share ("i/n") of the features or of the pairs, for a batch system; `reconstruct` takes over what is there."""
+    number, total = parse_shard(shard)
+    check_params(config.features.camera_model, config.features.camera_params)
+    list_photos(images)
+    open_output(output)
+    with logging_to(output / "log.txt"):
+        compute_share(Share(step, number, total, images, output, config))
 
 
 def map_database(

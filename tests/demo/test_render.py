@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import ExifTags, Image
 
+from vgpa.demo.plan import Quad
 from vgpa.demo.render import render_view, visible_surfaces, write_photos
 from vgpa.demo.textures import pack_textures
-from vgpa.demo.world import DemoCameras, Quad, World, loop_cameras
+from vgpa.demo.walk import DemoCameras, loop_cameras
+from vgpa.demo.world import World
 
 TEXELS_PER_M = 40.0
 
@@ -192,12 +194,22 @@ def test_photos_are_files_with_the_focal_length_a_camera_would_note(tmp_path: Pa
     corners = upright(40.0, 30.0, 30.0)
     world, true = flat_world((corners, plain(corners, 128))), loop_cameras(24, seed=0)
     cameras = DemoCameras(true.width, true.height, true.focal_px, np.eye(3)[None], np.zeros((1, 3)))
-    progress: list[tuple[int, int]] = []
-    names = write_photos(world, cameras, tmp_path / "images", lambda done, total: progress.append((done, total)))
+    names = write_photos(world, cameras, tmp_path / "images")
     assert names == ["view_000.jpg"]
-    assert progress == [(1, 1)]
     with Image.open(tmp_path / "images" / names[0]) as photo:
         details = photo.getexif().get_ifd(ExifTags.IFD.Exif)
         assert photo.size == (true.width, true.height)
     focal_px = details[ExifTags.Base.FocalLengthIn35mmFilm] * np.hypot(1200, 800) / np.hypot(36, 24)
     assert focal_px == pytest.approx(true.focal_px, rel=0.03)
+
+
+def test_photos_do_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
+    corners = upright(5.0, 1.0, 0.8)
+    rotation = np.stack([turned(yaw_deg, 3.0) for yaw_deg in (-8.0, -3.0, 0.0, 4.0, 9.0)])
+    cameras = DemoCameras(96, 64, 80.0, rotation, np.zeros((5, 3)))
+    world = flat_world((corners, np.random.default_rng(0).integers(0, 255, (64, 80, 3), dtype=np.uint8)))
+    one, three = tmp_path / "one", tmp_path / "three"
+    names = write_photos(world, cameras, one, num_threads=1)
+    assert names == write_photos(world, cameras, three, num_threads=3)
+    assert [(one / name).read_bytes() for name in names] == [(three / name).read_bytes() for name in names]
+    assert len({(one / name).read_bytes() for name in names}) == 5, "every view is another photo"

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
 from vgpa.cli.options import DeviceName, FixIntrinsics, Json, Output, PresetName, Quiet, Seed, make_config
 from vgpa.cli.show import finish, watched
+from vgpa.config import Engine
+from vgpa.errors import InputError
 
 
 def reconstruct(
     images: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="IMAGES", help="folder of photos")],
     output: Output,
     preset: PresetName = "default",
+    pairs: Annotated[
+        str,
+        tyro.conf.arg(metavar="auto|exhaustive|retrieval|sequential|spatial|FILE", help="which photos are matched"),
+    ] = "auto",
+    top_k: Annotated[int, tyro.conf.arg(help="neighbours of each photo in retrieval and spatial pairs")] = 30,
+    overlap: Annotated[int, tyro.conf.arg(help="following photos that each is matched with in sequential pairs")] = 10,
+    masks: Annotated[
+        Path | None, tyro.conf.arg(metavar="DIR", help="folder of masks (a/b.jpg.png for a/b.jpg); black is left out")
+    ] = None,
     camera_model: Annotated[str, tyro.conf.arg(help="COLMAP camera model of the photos")] = "SIMPLE_RADIAL",
     camera_params: Annotated[
         str, tyro.conf.arg(help="known intrinsics in COLMAP's order, comma separated; kept fixed")
@@ -23,7 +34,16 @@ def reconstruct(
     single_camera: Annotated[
         bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="one camera with one setting took all photos")
     ] = False,
+    camera_per_folder: Annotated[
+        bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="one camera for the photos of each folder")
+    ] = False,
+    camera_per_image: Annotated[
+        bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="one camera for each photo")
+    ] = False,
     fix_intrinsics: FixIntrinsics = False,
+    executor: Annotated[Engine, tyro.conf.arg(help="where features and pairs are computed")] = "local",
+    shard: Annotated[str, tyro.conf.arg(metavar="I/N", help="compute only share I of N of one step, and stop")] = "",
+    step: Annotated[Literal["features", "pairs"], tyro.conf.arg(help="the step that --shard computes")] = "features",
     seed: Seed = 0,
     device: DeviceName = "auto",
     json: Json = False,
@@ -34,8 +54,26 @@ def reconstruct(
 
     config = make_config(preset, seed, device, fix_intrinsics)
     features = replace(
-        config.features, camera_model=camera_model, camera_params=camera_params, single_camera=single_camera
+        config.features,
+        camera_model=camera_model,
+        camera_params=camera_params,
+        camera_mode=_camera_mode(single_camera, camera_per_folder, camera_per_image),
+        masks="" if masks is None else str(masks),
     )
+    chosen = replace(config.pairs, method=pairs, top_k=top_k, overlap=overlap)
+    config = replace(config, features=features, pairs=chosen, executor=executor)
     with watched(json or quiet) as log:
-        result = pipeline.reconstruct(images, output, replace(config, features=features), log)
+        if shard:
+            pipeline.compute_shard(images, output, config, shard, step)
+            return 0
+        result = pipeline.reconstruct(images, output, config, log)
     return finish(result, json, quiet)
+
+
+def _camera_mode(single: bool, per_folder: bool, per_image: bool) -> Literal["auto", "single", "folder", "image"]:
+    if single + per_folder + per_image > 1:
+        raise InputError(
+            "Photos cannot share one camera and have cameras of their own",
+            "Give one of --single-camera, --camera-per-folder and --camera-per-image",
+        )
+    return "single" if single else "folder" if per_folder else "image" if per_image else "auto"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pycolmap
 from numpy.typing import NDArray
 
+from vgpa.colmap.silence import silenced
 from vgpa.errors import InputError
 from vgpa.geometry.rotation import FloatArray, normalize
 from vgpa.scene import Camera, FocalSource, ImageSet
@@ -54,6 +58,23 @@ def check_params(model: str, params: str) -> None:
             f"The camera parameters {params!r} do not fit the model {model}",
             f"Give {len(camera.params)} numbers separated by commas: {expected}",
         )
+
+
+def parse_camera(camera: Camera, params: str) -> Camera:
+    """The same camera with the parameters of a checked string."""
+    result = to_pycolmap(camera, 1)
+    result.set_params_from_string(params)
+    return from_pycolmap(result)
+
+
+def infer_camera(path: Path, model: str) -> Camera:
+    """A photo's camera in the given model, with EXIF's focal length or 1.2 times the longer side."""
+    options = pycolmap.ImageReaderOptions()
+    options.camera_model = model
+    with silenced():
+        camera = pycolmap.infer_camera_from_image(path, options)
+    source = FocalSource.EXIF if camera.has_prior_focal_length else FocalSource.GUESS
+    return replace(from_pycolmap(camera), focal_source=source)
 
 
 def mean_focal_px(camera: Camera) -> float:

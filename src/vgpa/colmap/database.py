@@ -21,13 +21,11 @@ from numpy.typing import NDArray
 
 from vgpa.colmap.cameras import model_name, to_pycolmap
 from vgpa.colmap.silence import silenced
+from vgpa.colmap.store import MAX_NUM_IMAGES
 from vgpa.errors import InputError
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import matrix_to_quaternion_wxyz, normalize
 from vgpa.scene import Camera, FocalSource, ImageSet, Keypoints, Matches, Problem, ViewGraph
-
-MAX_NUM_IMAGES = 2147483647
-"""COLMAP numbers the pair of images a < b as a * MAX_NUM_IMAGES + b."""
 
 Config = pycolmap.TwoViewGeometryConfiguration
 USABLE = {
@@ -87,10 +85,10 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _read_images(connection: sqlite3.Connection) -> ImageSet:
-    camera_ids, cameras = [], []
+    camera_ids, cameras, sources = [], [], _read_focal_sources(connection)
     query = "SELECT camera_id, model, width, height, params, prior_focal_length FROM cameras ORDER BY camera_id"
     for camera_id, model, width, height, params, has_prior in connection.execute(query):
-        source = FocalSource.PRIOR if has_prior else FocalSource.GUESS
+        source = sources.get(camera_id, FocalSource.PRIOR if has_prior else FocalSource.GUESS)
         camera = Camera(model_name(model), width, height, _array(params, np.float64, (-1,)), source)
         if not to_pycolmap(camera, 1).verify_params():
             raise ValueError(f"camera {camera_id} has a wrong number of parameters")
@@ -107,6 +105,13 @@ def _read_images(connection: sqlite3.Connection) -> ImageSet:
         tuple(cameras),
         np.array([image_id for image_id, _, _ in rows], dtype=np.int64),
     )
+
+
+def _read_focal_sources(connection: sqlite3.Connection) -> dict[int, FocalSource]:
+    """Where focal lengths came from, in a database of our own making."""
+    is_ours = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vgpa_cameras'").fetchone()
+    rows = connection.execute("SELECT camera_id, focal_source FROM vgpa_cameras") if is_ours else ()
+    return {camera_id: FocalSource(source) for camera_id, source in rows}
 
 
 def _read_keypoints(connection: sqlite3.Connection, images: ImageSet) -> Keypoints:

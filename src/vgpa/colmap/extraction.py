@@ -1,40 +1,45 @@
-"""Features, matches and verified pairs by pycolmap, written into a COLMAP database.
+"""Features, matches and verified pairs by pycolmap, written into the run's database.
 
-Both calls skip what the database already holds, so a run that was stopped goes on where it was.
+Both functions add what is missing and leave the rest, so a run that was stopped goes on where it was. Results
+depend on the photos, the settings and the seed alone: every pair's RANSAC starts from the same seed, whatever
+the order, the number of threads or the part of the work that a machine was given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pycolmap
 
 from vgpa.colmap.silence import silenced
+from vgpa.colmap.store import plain_names
 from vgpa.config import FeatureConfig, MatchConfig
+
+PAIRS_PER_BLOCK = 64
+"""Pairs written in one transaction: what a kill can lose."""
 
 
 def extract_features(
     database: Path, folder: Path, names: Sequence[str], config: FeatureConfig, num_threads: int
 ) -> None:
-    """SIFT features and cameras of the named photos. Focal lengths come from the config, EXIF or a guess."""
+    """SIFT features of the named photos, which the database already knows with their cameras."""
     reader = pycolmap.ImageReaderOptions()
-    reader.camera_model = config.camera_model
-    reader.camera_params = config.camera_params
+    if config.masks:
+        reader.mask_path = config.masks
     options = pycolmap.FeatureExtractionOptions()
     options.max_image_size = config.max_image_size
     options.num_threads = num_threads
     options.sift.max_num_features = config.max_num_features
-    mode = pycolmap.CameraMode.SINGLE if config.single_camera else pycolmap.CameraMode.AUTO
     with silenced():
-        pycolmap.Database.open(database).close()
-        pycolmap.extract_features(
-            database, folder, list(names), mode, reader_options=reader, extraction_options=options
-        )
+        pycolmap.extract_features(database, folder, list(names), reader_options=reader, extraction_options=options)
 
 
-def match_exhaustively(database: Path, config: MatchConfig, seed: int, num_threads: int) -> None:
-    """Match and verify all pairs of images in the database, and store their relative poses."""
+def match_pairs(
+    database: Path, pairs: Iterable[tuple[str, str]], config: MatchConfig, seed: int, num_threads: int
+) -> None:
+    """Match and verify pairs of named images, and store their relative poses."""
     matching = pycolmap.FeatureMatchingOptions()
     matching.num_threads = num_threads
     matching.sift.max_ratio = config.max_ratio
@@ -43,5 +48,16 @@ def match_exhaustively(database: Path, config: MatchConfig, seed: int, num_threa
     verification.compute_relative_pose = True
     verification.ransac.max_error = config.max_error_px
     verification.ransac.random_seed = seed
-    with silenced():
-        pycolmap.match_exhaustive(database, matching_options=matching, verification_options=verification)
+    pairing = pycolmap.ImportedPairingOptions()
+    pairing.block_size = PAIRS_PER_BLOCK
+    with plain_names(database) as plain, tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
+        listed.write("".join(f"{plain[a]} {plain[b]}\n" for a, b in pairs))
+        listed.flush()
+        pairing.match_list_path = listed.name
+        with silenced():
+            pycolmap.match_image_pairs(
+                database,
+                matching_options=matching,
+                pairing_options=pairing,
+                verification_options=verification,
+            )

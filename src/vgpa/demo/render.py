@@ -12,7 +12,7 @@ The photos are JPEG files with the EXIF a camera would write. Reads the world, w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,8 @@ import numpy.typing as npt
 from PIL import ExifTags, Image
 
 from vgpa.demo.textures import sample_textures
-from vgpa.demo.world import DemoCameras, World
+from vgpa.demo.walk import DemoCameras
+from vgpa.demo.world import World
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -56,25 +57,19 @@ def render_view(world: World, cameras: DemoCameras, view_idx: int) -> npt.NDArra
     return np.clip(photo + 0.5, 0, 255).astype(np.uint8).reshape(height, width, 3)
 
 
-def write_photos(
-    world: World,
-    cameras: DemoCameras,
-    folder: Path,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> list[str]:
-    """Render every view into `folder` as view_000.jpg, view_001.jpg, ...; returns the names.
-
-    `on_progress(num_done, num_views)` is called after each photo.
-    """
+def write_photos(world: World, cameras: DemoCameras, folder: Path, num_threads: int = 1) -> list[str]:
+    """Render every view into `folder` as view_000.jpg, view_001.jpg, ...; returns the names."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"view_{view_idx:03d}.jpg" for view_idx in range(len(cameras.rotation))]
-    exif = _exif(cameras)
-    for view_idx, name in enumerate(names):
+    exif = _exif(cameras).tobytes()
+
+    def write(view_idx: int) -> str:
         photo = Image.fromarray(render_view(world, cameras, view_idx))
-        photo.save(folder / name, quality=95, subsampling=0, exif=exif)
-        if on_progress is not None:
-            on_progress(view_idx + 1, len(names))
-    return names
+        photo.save(folder / names[view_idx], quality=95, subsampling=0, exif=exif)
+        return names[view_idx]
+
+    with ThreadPoolExecutor(num_threads) as pool:
+        return list(pool.map(write, range(len(names))))
 
 
 def visible_surfaces(world: World, cameras: DemoCameras, view_idx: int) -> tuple[npt.NDArray[np.int16], FloatArray]:

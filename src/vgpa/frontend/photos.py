@@ -7,7 +7,6 @@ once at low resolution, because a truncated file often opens and only fails whil
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
@@ -18,42 +17,30 @@ SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp"}
 MIN_SIDE_PX = 32
 
 
-@dataclass(frozen=True)
-class Photos:
-    """A folder of photos.
-
-    Attributes:
-        folder: where they are.
-        names: readable photos, POSIX paths relative to the folder, sorted.
-        unreadable: name of every other photo, with the reason.
-    """
-
-    folder: Path
-    names: tuple[str, ...]
-    unreadable: dict[str, str]
-
-
-def find_photos(folder: Path) -> Photos:
-    """All photos below a folder; raises when there are not at least two that can be read."""
+def list_photos(folder: Path) -> list[str]:
+    """Names of all photos below a folder: POSIX paths relative to it, sorted."""
     if not folder.is_dir():
         raise InputError(f"There is no folder of photos at {folder}", "Give the path of a folder that holds them")
-    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
-    problems = {path.relative_to(folder).as_posix(): _problem(path) for path in found}
-    names = tuple(name for name, problem in problems.items() if problem is None)
-    unreadable = {name: problem for name, problem in problems.items() if problem is not None}
-    if not found:
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    names = sorted(path.relative_to(folder).as_posix() for path in found)
+    if not names:
         kinds = ", ".join(sorted(suffix[1:] for suffix in SUFFIXES))
         raise InputError(f"There are no photos in {folder}", f"Put at least two files there ({kinds})")
-    if len(names) < 2:
-        broken = "".join(f"; {name!r} cannot be read: {why}" for name, why in list(unreadable.items())[:3])
-        raise InputError(
-            f"{folder} holds {len(names)} readable photo{'' if len(names) == 1 else 's'}{broken}",
-            "Give at least two photos of the same scene",
-        )
-    return Photos(folder, names, unreadable)
+    return names
 
 
-def _problem(path: Path) -> str | None:
+def require_two(folder: Path, num_readable: int, unreadable: dict[str, str]) -> None:
+    """Raise unless at least two photos can be read; `unreadable` gives the reasons of the others."""
+    if num_readable >= 2:
+        return
+    broken = "".join(f"; {name!r} cannot be read: {why}" for name, why in list(unreadable.items())[:3])
+    raise InputError(
+        f"{folder} holds {num_readable} readable photo{'' if num_readable == 1 else 's'}{broken}",
+        "Give at least two photos of the same scene",
+    )
+
+
+def find_problem(path: Path) -> str | None:
     """Why a photo cannot be used, or None."""
     try:
         with warnings.catch_warnings():
@@ -64,12 +51,6 @@ def _problem(path: Path) -> str | None:
                 # JPEG decodes eight times smaller, which still reads the whole file.
                 image.draft("L", (image.size[0] // 8, image.size[1] // 8))
                 image.load()
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        Image.DecompressionBombError,
-        Image.DecompressionBombWarning,
-    ) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     return None

@@ -40,7 +40,8 @@ const stateWords = (state) => STATE_WORDS[state] || [state, "No further reason i
 /** Where a focal length came from before it was refined. */
 const FOCAL_WORDS = {
   user: "given by you",
-  prior: "from EXIF or the database",
+  exif: "from EXIF",
+  prior: "from the database",
   guess: "guessed: 1.2 × the longer side",
 };
 

@@ -15,8 +15,9 @@ class FocalSource(StrEnum):
     """Where a camera's focal length came from before bundle adjustment, most trusted first."""
 
     USER = "user"
+    EXIF = "exif"
     PRIOR = "prior"
-    """The database marks it as known: EXIF, or whoever made the database."""
+    """A database of unknown history marks it as known."""
     GUESS = "guess"
     """1.2 times the longer image side."""
 

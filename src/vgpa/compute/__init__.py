@@ -1,0 +1,9 @@
+"""Running many tasks, here or on a cluster. Knows nothing of photos.
+
+An executor maps a function over small picklable tasks and yields what became of each as it ends: a result or an
+error, which is data like any other. Big arrays never travel; tasks name files on a shared disk.
+"""
+
+from vgpa.compute.executor import Executor, LocalExecutor, Outcome, make_executor
+
+__all__ = ["Executor", "LocalExecutor", "Outcome", "make_executor"]

@@ -1,0 +1,103 @@
+"""Which camera took each photo, and its intrinsics to start from: the user's, EXIF's, or a guess.
+
+Photos share a camera when the user says so (one for all, one per folder), or, by default, when EXIF gives them
+the same maker, model, focal length and size. Photos without any EXIF share one camera when all of them have the
+same size: they are frames of a video or an export, not internet photos. Everything else gets a camera of its
+own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from PIL import ExifTags, Image
+
+from vgpa.colmap.cameras import infer_camera, parse_camera
+from vgpa.config import FeatureConfig
+from vgpa.errors import InputError
+from vgpa.scene import Camera, FocalSource
+
+
+@dataclass(frozen=True)
+class PhotoFacts:
+    """What a photo file says about its camera.
+
+    Attributes:
+        camera: pinhole with EXIF's focal length, or 1.2 times the longer side.
+        maker: EXIF's maker and model, empty where unknown.
+        gps: latitude, longitude (degrees) and altitude (metres), where known.
+    """
+
+    camera: Camera
+    maker: str
+    gps: tuple[float, float, float] | None
+
+
+def read_facts(path: Path, model: str) -> PhotoFacts:
+    """Camera and position of a readable photo."""
+    with Image.open(path) as image:
+        exif = image.getexif()
+        maker = " ".join(str(exif[tag]).strip() for tag in (ExifTags.Base.Make, ExifTags.Base.Model) if tag in exif)
+        gps = _parse_gps(dict(exif.get_ifd(ExifTags.IFD.GPSInfo)))
+    return PhotoFacts(infer_camera(path, model), maker, gps)
+
+
+def assign_cameras(facts: dict[str, PhotoFacts], config: FeatureConfig) -> dict[str, tuple[str, Camera]]:
+    """The key of every photo's camera, and the camera. Photos with the same key share it."""
+    keys = {name: _camera_key(name, facts, config) for name in facts}
+    cameras: dict[str, Camera] = {}
+    for name, key in keys.items():
+        own = facts[name].camera
+        if config.camera_params:
+            own = replace(own, params=parse_camera(own, config.camera_params).params, focal_source=FocalSource.USER)
+        shared = cameras.setdefault(key, own)
+        if (shared.width_px, shared.height_px) != (own.width_px, own.height_px):
+            raise InputError(
+                f"{name!r} is {own.width_px} x {own.height_px} pixels, but shares a camera with photos of "
+                f"{shared.width_px} x {shared.height_px}",
+                "Photos of one camera must have one size; sort them into folders, or let each have its own camera",
+            )
+    return {name: (key, cameras[key]) for name, key in keys.items()}
+
+
+def _camera_key(name: str, facts: dict[str, PhotoFacts], config: FeatureConfig) -> str:
+    settings = f"{config.camera_model} {config.camera_params}"
+    own = facts[name]
+    size = f"{own.camera.width_px}x{own.camera.height_px}"
+    if config.camera_mode == "single":
+        return f"single {settings}"
+    if config.camera_mode == "folder":
+        return f"folder {PurePosixPath(name).parent} {settings}"
+    if config.camera_mode == "image":
+        return f"image {name} {settings}"
+    if config.camera_params:
+        return f"known {size} {settings}"
+    if own.camera.focal_source is FocalSource.EXIF:
+        return f"exif {own.maker} {size} {own.camera.params[0]:.3f} {settings}"
+    return f"guess {size} {settings}" if _are_frames(facts) else f"image {name} {settings}"
+
+
+def _are_frames(facts: dict[str, PhotoFacts]) -> bool:
+    """True when no photo says anything about its camera, and all have the same size."""
+    sizes = {(fact.camera.width_px, fact.camera.height_px) for fact in facts.values()}
+    is_silent = all(fact.camera.focal_source is FocalSource.GUESS and not fact.maker for fact in facts.values())
+    return len(sizes) == 1 and is_silent
+
+
+def _parse_gps(ifd: dict[int, object]) -> tuple[float, float, float] | None:
+    """Latitude, longitude and altitude of EXIF's GPS block; None where they are absent or nonsense."""
+    try:
+        latitude = _degrees(ifd[ExifTags.GPS.GPSLatitude], str(ifd[ExifTags.GPS.GPSLatitudeRef]) == "S")
+        longitude = _degrees(ifd[ExifTags.GPS.GPSLongitude], str(ifd[ExifTags.GPS.GPSLongitudeRef]) == "W")
+        altitude = float(ifd.get(ExifTags.GPS.GPSAltitude, 0.0))  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        return None
+    is_sane = abs(latitude) <= 90 and abs(longitude) <= 180 and abs(altitude) < 1e5
+    return (latitude, longitude, altitude) if is_sane and (latitude, longitude) != (0.0, 0.0) else None
+
+
+def _degrees(value: object, is_negative: bool) -> float:
+    degrees, minutes, seconds = (float(part) for part in value)  # type: ignore[attr-defined]
+    angle = degrees + minutes / 60 + seconds / 3600
+    return -angle if is_negative else angle

@@ -1,0 +1,73 @@
+"""Whole runs: from photos to a model that is right, with a state for every image, and from real databases."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vgpa import config as presets
+from vgpa.cli import run
+from vgpa.colmap.model import read_model
+from vgpa.demo import DemoCameras
+from vgpa.evaluate import evaluate
+from vgpa.evaluate.scores import score_poses
+from vgpa.geometry.rigid import Rigid
+from vgpa.pipeline import map_database, reconstruct
+from vgpa.scene import FocalSource, ImageState
+
+
+def test_photos_become_the_right_cameras(demo_photos: Path, demo_cameras: DemoCameras, tmp_path: Path) -> None:
+    result = reconstruct(demo_photos, tmp_path)
+    true = Rigid.from_matrix(demo_cameras.rotation, demo_cameras.translation)
+    scores = score_poses(result.reconstruction.poses.cam_from_world, true, 6)
+    assert set(result.states.values()) == {ImageState.REGISTERED}
+    assert scores.rotation_mean_deg < 0.1
+    assert scores.position_mean_relative < 0.005
+    (camera,) = result.reconstruction.images.cameras
+    assert camera.focal_source is FocalSource.EXIF
+    assert camera.params[0] == pytest.approx(demo_cameras.focal_px, rel=0.01)
+    assert len(set(map(tuple, result.reconstruction.color.tolist()))) > 50
+
+
+def test_known_intrinsics_are_kept(demo_photos: Path, demo_cameras: DemoCameras, tmp_path: Path) -> None:
+    config = presets.fast()
+    params = f"{demo_cameras.focal_px},{demo_cameras.focal_px},240,160"
+    features = replace(config.features, camera_model="PINHOLE", camera_params=params)
+    result = reconstruct(demo_photos, tmp_path, replace(config, features=features))
+    (camera,) = result.reconstruction.images.cameras
+    assert camera.focal_source is FocalSource.USER
+    assert camera.params[0] == pytest.approx(demo_cameras.focal_px)
+
+
+def test_one_broken_photo_is_named_and_the_rest_is_reconstructed(
+    demo_photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos = Path(shutil.copytree(demo_photos, tmp_path / "photos"))
+    (photos / "broken.jpg").write_bytes((photos / "view_000.jpg").read_bytes()[:5000])
+    (photos / "notes.txt").write_text("not a photo")
+    assert run(["reconstruct", str(photos), "-o", str(tmp_path / "out"), "-q", "--preset", "fast"]) == 5
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "'broken.jpg' cannot be read" in error
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    states = {image["name"]: image["state"] for image in report["images"]}
+    assert states.pop("broken.jpg") == "unreadable"
+    assert set(states.values()) == {"registered"}
+    assert len(states) == 6
+
+
+@pytest.mark.parametrize(("name", "min_auc_5"), [("fountain-P11", 0.97), ("entry-P10", 0.97), ("lund29", 0.94)])
+def test_real_databases(name: str, min_auc_5: float, data_dir: Path, tmp_path: Path) -> None:
+    scene = data_dir / "scenes" / name
+    config = presets.default()
+    is_surveyed = name != "lund29"
+    config = replace(config, mapping=replace(config.mapping, fix_intrinsics=is_surveyed))
+    result = map_database(scene / "database.db", tmp_path, config)
+    scores = evaluate(result.reconstruction, read_model(scene / "reference")[0])
+    assert scores.num_registered == scores.num_images
+    assert scores.auc[5] > min_auc_5
+    assert scores.rotation_mean_deg < 0.1
