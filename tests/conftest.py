@@ -50,7 +50,7 @@ def demo_cameras() -> DemoCameras:
 def demo_photos(world: World, demo_cameras: DemoCameras, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the photos of the six cameras, with EXIF."""
     folder = tmp_path_factory.mktemp("demo") / "photos"
-    write_photos(world, demo_cameras, folder, num_threads=2)
+    write_photos(world, demo_cameras, folder)
     return folder
 
 

@@ -10,7 +10,7 @@ from vgpa.averaging.predict import graph_tensors, predict_poses
 from vgpa.config import AveragingConfig
 from vgpa.network.losses import relative_pose_loss
 
-GRAPH = make_graph(ring_cameras(12), all_pairs(12), noise_deg=0.5)
+GRAPH = make_graph(ring_cameras(36)[:10], all_pairs(10), noise_deg=0.5)
 
 
 def loss_of(config: AveragingConfig) -> float:

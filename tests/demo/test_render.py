@@ -201,15 +201,3 @@ def test_photos_are_files_with_the_focal_length_a_camera_would_note(tmp_path: Pa
         assert photo.size == (true.width, true.height)
     focal_px = details[ExifTags.Base.FocalLengthIn35mmFilm] * np.hypot(1200, 800) / np.hypot(36, 24)
     assert focal_px == pytest.approx(true.focal_px, rel=0.03)
-
-
-def test_photos_do_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
-    corners = upright(5.0, 1.0, 0.8)
-    rotation = np.stack([turned(yaw_deg, 3.0) for yaw_deg in (-8.0, -3.0, 0.0, 4.0, 9.0)])
-    cameras = DemoCameras(96, 64, 80.0, rotation, np.zeros((5, 3)))
-    world = flat_world((corners, np.random.default_rng(0).integers(0, 255, (64, 80, 3), dtype=np.uint8)))
-    one, three = tmp_path / "one", tmp_path / "three"
-    names = write_photos(world, cameras, one, num_threads=1)
-    assert names == write_photos(world, cameras, three, num_threads=3)
-    assert [(one / name).read_bytes() for name in names] == [(three / name).read_bytes() for name in names]
-    assert len({(one / name).read_bytes() for name in names}) == 5, "every view is another photo"

@@ -32,9 +32,7 @@ def test_true_poses_have_no_loss(random_graph: Callable[..., Any], seed: int) ->
 
 @given(seed=st.integers(0, 10_000), scale=st.floats(0.01, 100))
 @settings(max_examples=15, deadline=None)
-def test_a_similarity_of_the_world_changes_nothing(
-    random_graph: Callable[..., Any], seed: int, scale: float
-) -> None:
+def test_a_similarity_of_the_world_changes_nothing(random_graph: Callable[..., Any], seed: int, scale: float) -> None:
     graph, (quaternion_wxyz, translation) = random_graph(seed, dtype=FLOAT64), wrong_poses(seed)
     generator = torch.Generator().manual_seed(seed + 1)
     old_from_new = exp_map(torch.randn(3, generator=generator, dtype=FLOAT64))
@@ -86,9 +84,7 @@ def test_only_edges_with_a_direction_enter_the_direction_term(random_graph: Call
 
 
 @pytest.mark.parametrize("case", ["agreement", "half_turn", "same_centre"])
-def test_gradients_are_finite_and_bounded_in_the_worst_cases(
-    random_graph: Callable[..., Any], case: str
-) -> None:
+def test_gradients_are_finite_and_bounded_in_the_worst_cases(random_graph: Callable[..., Any], case: str) -> None:
     graph = random_graph(7)
     quaternion_wxyz, translation = graph.quaternion_wxyz.clone(), graph.translation.clone()
     rotation, direction = graph.rotation, graph.direction
@@ -99,9 +95,7 @@ def test_gradients_are_finite_and_bounded_in_the_worst_cases(
         translation = torch.zeros_like(translation)
     quaternion_wxyz.requires_grad_()
     translation.requires_grad_()
-    loss = relative_pose_loss(
-        quaternion_wxyz, translation, graph.edge_index, rotation, direction, graph.has_direction
-    )
+    loss = relative_pose_loss(quaternion_wxyz, translation, graph.edge_index, rotation, direction, graph.has_direction)
     loss.backward()
     assert torch.isfinite(loss)
     for gradient in (quaternion_wxyz.grad, translation.grad):

@@ -54,9 +54,7 @@ def test_graphs_of_a_disjoint_union_do_not_see_each_other(random_graph: Callable
     ]
     with torch.no_grad():
         together = net(*joined, 14)
-        apart = [
-            torch.cat(pair) for pair in zip(net(*first.measured, 9), net(*second.measured, 5), strict=True)
-        ]
+        apart = [torch.cat(pair) for pair in zip(net(*first.measured, 9), net(*second.measured, 5), strict=True)]
     for ours, theirs in zip(together, apart, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
 

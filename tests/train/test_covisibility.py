@@ -14,9 +14,7 @@ LOOKING_ALONG_Z = torch.eye(3).expand(1, 2, 3, 3)
 FOV = torch.full((1, 2), radians(60))
 
 
-def two_cameras(
-    first: tuple[float, ...], second: tuple[float, ...], points: list[tuple[float, ...]]
-) -> Layout:
+def two_cameras(first: tuple[float, ...], second: tuple[float, ...], points: list[tuple[float, ...]]) -> Layout:
     """Both cameras look along z at points whose normals point back at them."""
     point = torch.tensor([points])
     forward = torch.tensor([0.0, 0.0, 1.0]).expand(1, 2, 3)
@@ -35,9 +33,7 @@ def test_a_point_is_seen_inside_the_picture_near_enough_and_from_its_front() -> 
 
 def test_a_point_is_not_seen_from_behind() -> None:
     layout = two_cameras((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), [(0.0, 0.0, 10.0)])
-    turned = Layout(
-        layout.centre, layout.forward, layout.up_hint, layout.point, -layout.normal, layout.max_range
-    )
+    turned = Layout(layout.centre, layout.forward, layout.up_hint, layout.point, -layout.normal, layout.max_range)
     assert find_visible(layout, LOOKING_ALONG_Z, FOV).sum() == 2
     assert find_visible(turned, LOOKING_ALONG_Z, FOV).sum() == 0
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -22,6 +24,8 @@ from vgpa.network.weights import load_posenet
 from vgpa.scene import ViewGraph
 
 GraphTensors = tuple[Tensor, Tensor, Tensor, Tensor]
+SMALL_GRAPH = 2000
+"""Edges below which the network runs on one thread."""
 
 
 def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> Rigid:
@@ -29,10 +33,11 @@ def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> 
     where = torch.device("cuda" if device == "auto" and torch.cuda.is_available() else device.replace("auto", "cpu"))
     net = load_posenet(config.weights).to(where)
     tensors = graph_tensors(graph, where)
-    if config.finetune_steps > 0:
-        net = finetune(net, tensors, graph.num_images, config)
-    with torch.no_grad():
-        return poses_from_tensors(*net(*tensors, graph.num_images))
+    with _few_threads(graph):
+        if config.finetune_steps > 0:
+            net = finetune(net, tensors, graph.num_images, config)
+        with torch.no_grad():
+            return poses_from_tensors(*net(*tensors, graph.num_images))
 
 
 def finetune(net: PoseNet, tensors: GraphTensors, num_images: int, config: AveragingConfig) -> PoseNet:
@@ -56,6 +61,18 @@ def finetune(net: PoseNet, tensors: GraphTensors, num_images: int, config: Avera
         optimizer.step()
     net.load_state_dict(best_state)
     return net
+
+
+@contextmanager
+def _few_threads(graph: ViewGraph) -> Iterator[None]:
+    """One thread for a small graph: threads would wait for each other longer than they work (thirty times as long on
+    a machine that is busy)."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if graph.num_edges < SMALL_GRAPH else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def graph_tensors(graph: ViewGraph, device: torch.device) -> GraphTensors:

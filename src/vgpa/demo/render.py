@@ -12,7 +12,6 @@ The photos are JPEG files with the EXIF a camera would write. Reads the world, w
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -57,19 +56,15 @@ def render_view(world: World, cameras: DemoCameras, view_idx: int) -> npt.NDArra
     return np.clip(photo + 0.5, 0, 255).astype(np.uint8).reshape(height, width, 3)
 
 
-def write_photos(world: World, cameras: DemoCameras, folder: Path, num_threads: int = 1) -> list[str]:
+def write_photos(world: World, cameras: DemoCameras, folder: Path) -> list[str]:
     """Render every view into `folder` as view_000.jpg, view_001.jpg, ...; returns the names."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"view_{view_idx:03d}.jpg" for view_idx in range(len(cameras.rotation))]
     exif = _exif(cameras).tobytes()
-
-    def write(view_idx: int) -> str:
+    for view_idx, name in enumerate(names):
         photo = Image.fromarray(render_view(world, cameras, view_idx))
-        photo.save(folder / names[view_idx], quality=95, subsampling=0, exif=exif)
-        return names[view_idx]
-
-    with ThreadPoolExecutor(num_threads) as pool:
-        return list(pool.map(write, range(len(names))))
+        photo.save(folder / name, quality=95, subsampling=0, exif=exif)
+    return names
 
 
 def visible_surfaces(world: World, cameras: DemoCameras, view_idx: int) -> tuple[npt.NDArray[np.int16], FloatArray]:

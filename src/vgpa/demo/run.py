@@ -35,7 +35,7 @@ def run_demo(output: Path, seed: int, log: StageLog) -> tuple[Result, Scores]:
     config = replace(config, features=replace(config.features, max_num_features=MAX_NUM_FEATURES))
     cameras = loop_cameras(NUM_VIEWS, seed)
     with log.stage("render photos"):
-        _render_once(output, cameras, seed, config.num_threads)
+        _render_once(output, cameras, seed)
     result = reconstruct(output / "images", output, config, log)
     scores = _score(result.reconstruction, cameras)
     summary = result.summary | {"scores": asdict(scores)}
@@ -44,12 +44,12 @@ def run_demo(output: Path, seed: int, log: StageLog) -> tuple[Result, Scores]:
     return replace(result, summary=summary), scores
 
 
-def _render_once(output: Path, cameras: DemoCameras, seed: int, num_threads: int) -> None:
+def _render_once(output: Path, cameras: DemoCameras, seed: int) -> None:
     """Render the photos, unless an earlier run has finished the same ones."""
     stamp, wanted = output / "photos.json", {"seed": seed, "num_views": NUM_VIEWS, "version": VERSION}
     if stamp.is_file() and json.loads(stamp.read_text(encoding="utf-8")) == wanted:
         return
-    write_photos(make_world(seed), cameras, output / "images", num_threads)
+    write_photos(make_world(seed), cameras, output / "images")
     write_json(wanted, stamp)
 
 

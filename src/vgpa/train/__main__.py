@@ -51,9 +51,7 @@ def _make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
     parser.add_argument("--cams", type=int, nargs=2, default=WorldOptions.num_cams, metavar=("MIN", "MAX"))
-    parser.add_argument(
-        "--small-cams", type=int, nargs=2, default=WorldOptions.num_cams_small, metavar=("MIN", "MAX")
-    )
+    parser.add_argument("--small-cams", type=int, nargs=2, default=WorldOptions.num_cams_small, metavar=("MIN", "MAX"))
     parser.add_argument("--validate-every", type=int, default=500, help="steps between validations")
     parser.add_argument("--val-graphs", type=int, default=40, help="view graphs set aside for validation")
     return parser

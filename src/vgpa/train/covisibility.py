@@ -88,7 +88,5 @@ def find_covisibility(layout: Layout, visible: Tensor, num_features: Tensor) -> 
 
     own = visible.sum(-1).clamp(min=1.0).sqrt()
     overlap = common / (own[:, :, None] * own[:, None]) * (common >= _MIN_COMMON_POINTS)
-    survives = torch.exp(
-        -(parallax_rad / _MATCHABLE_ANGLE_RAD).square() - (log_scale / _MATCHABLE_LOG_SCALE).square()
-    )
+    survives = torch.exp(-(parallax_rad / _MATCHABLE_ANGLE_RAD).square() - (log_scale / _MATCHABLE_LOG_SCALE).square())
     return Covisibility(num_features[:, None, None] * overlap * survives, parallax_rad)

@@ -87,9 +87,7 @@ def plaza(draw: Draw, place: Tensor, num_points: int) -> Layout:
     point, outward = _wall_ring(draw, size, height, num_points)
 
     spread = draw.uniform(0.2, 0.45, b, 1, 1)
-    xy = (size[..., None] * spread * draw.normal(1.0, b, n, 2)).clamp(
-        -0.8 * size[..., None], 0.8 * size[..., None]
-    )
+    xy = (size[..., None] * spread * draw.normal(1.0, b, n, 2)).clamp(-0.8 * size[..., None], 0.8 * size[..., None])
     z = _EYE_HEIGHT + draw.uniform(0, 1, b, n).pow(6) * height
     centre = torch.cat((xy, z[..., None]), -1)
     # A few photos look one way; from about twenty on they look all around.

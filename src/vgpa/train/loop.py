@@ -109,9 +109,7 @@ def train(options: TrainOptions) -> list[LogLine]:
         elapsed_s = time.perf_counter() - start
         is_done = options.schedule.progress(step, elapsed_s) >= 1
         if is_done or step % options.num_steps_between_validations == 0:
-            line = LogLine(
-                step, elapsed_s, learning_rate, float(total_loss) / num_summed, *_validate(net, validation)
-            )
+            line = LogLine(step, elapsed_s, learning_rate, float(total_loss) / num_summed, *_validate(net, validation))
             best.offer(net, line.val_loss)
             _write_line(options.out / "log.jsonl", line, is_first=not log)
             log.append(line)

@@ -75,9 +75,7 @@ def draw_edges(draw: Draw, pairs: Covisibility, exists: Tensor, wrong_part: Tens
 
     possible = upper & exists[:, :, None] & exists[:, None] & ~is_match
     num_matches, num_possible = (x.sum((1, 2), keepdim=True) for x in (is_match, possible))
-    is_stray = possible & draw.chance(
-        _STRAY_PART * wrong_part * num_matches / num_possible.clamp(min=1), b, n, n
-    )
+    is_stray = possible & draw.chance(_STRAY_PART * wrong_part * num_matches / num_possible.clamp(min=1), b, n, n)
     num_shared = torch.where(is_stray, draw.log_normal(1.5 * _MIN_SHARED, 0.3, b, n, n), num_shared)
     doubt = is_match / (1 + num_shared / _SHARED_AT_THAT_STD)
     doubt = doubt * num_matches / doubt.sum((1, 2), keepdim=True).clamp(min=1e-6)

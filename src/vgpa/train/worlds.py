@@ -58,9 +58,7 @@ class WorldBatch:
         return self.edge_index, self.rotation, self.direction, self.has_direction
 
 
-def make_worlds(
-    num_graphs: int, generator: torch.Generator, options: WorldOptions | None = None
-) -> WorldBatch:
+def make_worlds(num_graphs: int, generator: torch.Generator, options: WorldOptions | None = None) -> WorldBatch:
     """Make view graphs of random places, the kinds in turn, on the device of the generator."""
     options = options or WorldOptions()
     draw = Draw(generator)
