@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pycolmap
 import pytest
+from hypothesis import settings
 
 from vgpa.colmap.silence import silenced
 from vgpa.demo import DemoCameras, World, loop_cameras, make_world, write_photos
+
+# The same examples on every machine, however slow it is.
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

@@ -68,7 +68,7 @@ def test_angle_is_the_length_of_the_log_everywhere(axis: np.ndarray, angle: floa
     vector = angle * axis / np.linalg.norm(axis)
     base = random_matrices(7)
     measured = rot.rotation_angle_rad(base, base @ rot.exp_map(vector))
-    assert measured == pytest.approx(angle, abs=3e-8)
+    assert measured == pytest.approx(angle, abs=1e-14)
 
 
 @given(axis=unit_axes, angle=st.one_of(st.sampled_from(ANGLES_RAD), st.floats(0, np.pi)))

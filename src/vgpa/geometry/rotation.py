@@ -116,11 +116,9 @@ def log_map(matrix: FloatArray) -> FloatArray:
 def rotation_angle_rad(a: FloatArray, b: FloatArray) -> FloatArray:
     """Geodesic angle between rotation matrices (d_R of the paper's eq. 1). (..., 3, 3) twice -> (...).
 
-    |a - b|_F = 2 sqrt(2) sin(angle / 2) is exact near 0; sqrt(1 + trace) / 2 = cos(angle / 2) near pi.
+    Through the quaternion, whose parts are the sine and the cosine of half the angle: exact near 0 and near pi.
     """
-    sine = np.linalg.norm(a - b, axis=(-2, -1)) / np.sqrt(8.0)
-    cosine = np.sqrt(np.maximum(1 + np.sum(a * b, axis=(-2, -1)), 0)) / 2
-    return 2 * np.arctan2(sine, cosine)
+    return np.linalg.norm(log_map(np.swapaxes(a, -1, -2) @ b), axis=-1)
 
 
 def direction_angle_rad(a: FloatArray, b: FloatArray) -> FloatArray:
