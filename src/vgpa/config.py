@@ -57,6 +57,8 @@ class PairConfig:
     """Following photos that each photo is matched with in sequential pairs; retrieval then closes loops."""
     max_num_exhaustive: int = 100
     """auto matches all pairs up to this many photos, and retrieves neighbours beyond."""
+    megaloc: str = ""
+    """Retrieve with MegaLoc: hub, or the folder of a local clone of its repository; empty uses the photos' features."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class GraphConfig:
     """Verified matches an edge needs."""
     min_inlier_ratio: float = 0.25
     """Verified matches over all matches of the pair that an edge needs."""
+    max_triplet_error_deg: float = 10.0
+    """An edge in several triplets must close one of them to this angle."""
     min_track_length: int = 3
     """Images a track must be seen in."""
     max_spread_px: float = 10.0
@@ -125,6 +129,8 @@ class MappingConfig:
     """Images that see fewer points are dropped."""
     fix_intrinsics: bool = False
     """Keep every camera's intrinsics as they are."""
+    min_images_for_principal_point: int | None = 8
+    """Images of one camera from which on a last adjustment frees its principal point too; None never does."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +175,12 @@ def paper() -> Config:
     rounds = (huber, BundleRound(5.0, "huber", 0.1, 1e-4, 300, refine_intrinsics=True))
     averaging = AveragingConfig(finetune_steps=200, robust=False)
     return Config(
-        FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), averaging, MappingConfig(rounds, min_angle_deg=0.0)
+        FeatureConfig(),
+        MatchConfig(),
+        PairConfig(),
+        GraphConfig(),
+        averaging,
+        MappingConfig(rounds, min_angle_deg=0.0, min_images_for_principal_point=None),
     )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from vgpa import config as presets
 from vgpa.colmap.store import StoreImage, sync_store
 from vgpa.config import PairConfig
 from vgpa.errors import InputError
@@ -50,7 +52,8 @@ def neighbours(reach: int) -> set[tuple[str, str]]:
 
 
 def chosen(database: Path, **settings: object) -> set[tuple[str, str]]:
-    return set(choose_pairs(database, NAMES, PairConfig(**settings), seed=0))
+    config = replace(presets.default(), pairs=PairConfig(**settings))
+    return set(choose_pairs(database, database.parent, NAMES, config))
 
 
 def test_exhaustive_is_every_pair_once(database: Path) -> None:

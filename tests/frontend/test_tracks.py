@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from tests.synthetic import make_problem
 from vgpa.config import GraphConfig
-from vgpa.frontend.graph import select_reliable_edges
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rigid import Rigid
 from vgpa.scene import Camera, ImageSet, Keypoints, Matches, Problem, ViewGraph
@@ -97,9 +96,3 @@ def naive_tracks(
             groups = [g for g in groups if g not in touching]
             groups.append({(i, a), (j, b)}.union(*touching))
     return {frozenset(g) for g in groups if len({i for i, _ in g}) == len(g) and len(g) >= min_length}
-
-
-def test_weak_edges_are_not_trusted() -> None:
-    problem = problem_of([60, 60, 60], {(0, 1): [(k, k) for k in range(40)], (1, 2): [(k, k) for k in range(20)]})
-    chosen = select_reliable_edges(problem, GraphConfig(min_num_inliers=30))
-    np.testing.assert_array_equal(chosen.view_graph.edge_index, [[0], [1]])

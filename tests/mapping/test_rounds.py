@@ -69,6 +69,28 @@ def test_a_camera_in_the_wrong_place_is_not_handed_out() -> None:
     assert model.num_registered == 9
 
 
+def test_a_principal_point_off_centre_is_found_when_the_images_tell() -> None:
+    truth = make_problem(10, 300, noise_px=0.2)
+    images, keypoints = truth.problem.images, truth.problem.keypoints
+    shifted = replace(keypoints, xy_px=keypoints.xy_px + np.array([12.0, -9.0]))
+    tracks = build_tracks(truth.problem, GraphConfig())
+    poses = Poses.of_all(truth.cam_from_world)
+    config = presets.default().mapping
+    free = build_model(images, poses, shifted, tracks, config, num_threads=1)
+    held = build_model(images, poses, shifted, tracks, replace(config, fix_intrinsics=True), num_threads=1)
+    np.testing.assert_allclose(free.images.cameras[0].params[2:], [512, 391], atol=1.0)
+    np.testing.assert_allclose(held.images.cameras[0].params[2:], [500, 400])
+
+
+def test_a_centred_principal_point_is_left_alone() -> None:
+    truth = make_problem(10, 300, noise_px=0.5)
+    tracks = build_tracks(truth.problem, GraphConfig())
+    poses = Poses.of_all(truth.cam_from_world)
+    config = presets.default().mapping
+    model = build_model(truth.problem.images, poses, truth.problem.keypoints, tracks, config, num_threads=1)
+    np.testing.assert_array_equal(model.images.cameras[0].params[2:], [500, 400])
+
+
 def test_nothing_to_build_is_said_so() -> None:
     truth = make_problem(4, 5)
     with pytest.raises(NoModelError, match="share enough points"):

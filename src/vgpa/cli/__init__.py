@@ -9,11 +9,18 @@ import tyro
 
 from vgpa.cli.demo import demo
 from vgpa.cli.evaluate import evaluate
+from vgpa.cli.import_hloc import import_hloc
 from vgpa.cli.map import map_
 from vgpa.cli.reconstruct import reconstruct
 from vgpa.errors import VgpaError
 
-VERBS: dict[str, Any] = {"demo": demo, "reconstruct": reconstruct, "map": map_, "evaluate": evaluate}
+VERBS: dict[str, Any] = {
+    "demo": demo,
+    "reconstruct": reconstruct,
+    "map": map_,
+    "import-hloc": import_hloc,
+    "evaluate": evaluate,
+}
 
 
 def main(args: list[str] | None = None) -> None:

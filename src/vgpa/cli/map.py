@@ -1,4 +1,4 @@
-"""`vgpa map DATABASE -o OUT`: from a COLMAP database with verified pairs to a model and a report."""
+"""`vgpa map DATABASE -o OUT`: from verified pairs (or RESfM's tracks) to a model and a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from vgpa.cli.show import finish, watched
 
 
 def map_(
-    database: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DATABASE", help="COLMAP database.db")],
+    database: Annotated[
+        tyro.conf.Positional[Path], tyro.conf.arg(metavar="DATABASE", help="COLMAP database.db, or RESfM scene.npz")
+    ],
     output: Output,
     images: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help="folder of photos, for colours")] = None,
     preset: PresetName = "default",

@@ -24,6 +24,9 @@ def reconstruct(
     ] = "auto",
     top_k: Annotated[int, tyro.conf.arg(help="neighbours of each photo in retrieval and spatial pairs")] = 30,
     overlap: Annotated[int, tyro.conf.arg(help="following photos that each is matched with in sequential pairs")] = 10,
+    megaloc: Annotated[
+        str, tyro.conf.arg(metavar="hub|DIR", help="retrieve with MegaLoc, downloaded or in a local clone")
+    ] = "",
     masks: Annotated[
         Path | None, tyro.conf.arg(metavar="DIR", help="folder of masks (a/b.jpg.png for a/b.jpg); black is left out")
     ] = None,
@@ -60,7 +63,7 @@ def reconstruct(
         camera_mode=_camera_mode(single_camera, camera_per_folder, camera_per_image),
         masks="" if masks is None else str(masks),
     )
-    chosen = replace(config.pairs, method=pairs, top_k=top_k, overlap=overlap)
+    chosen = replace(config.pairs, method=pairs, top_k=top_k, overlap=overlap, megaloc=megaloc)
     config = replace(config, features=features, pairs=chosen, executor=executor)
     with watched(json or quiet) as log:
         if shard:

@@ -26,8 +26,10 @@ class BundleOptions:
         loss, loss_scale_px: robust loss on the reprojection error, and where it turns from quadratic to robust.
         tolerance: relative decrease of the cost at which to stop.
         max_iterations: iterations at which to stop in any case.
-        refine_intrinsics: focal length and distortion are free (the principal point is not).
+        refine_intrinsics: focal length and distortion are free.
         num_threads: threads of the solver.
+        min_images_for_principal_point: cameras of at least this many images have their principal point free too, and
+            all others are held as they are; None holds every principal point.
     """
 
     loss: Literal["huber", "cauchy"]
@@ -36,6 +38,7 @@ class BundleOptions:
     max_iterations: int
     refine_intrinsics: bool
     num_threads: int
+    min_images_for_principal_point: int | None = None
 
 
 def bundle_adjust(reconstruction: Reconstruction, keypoints: Keypoints, options: BundleOptions) -> Reconstruction:
@@ -48,6 +51,8 @@ def bundle_adjust(reconstruction: Reconstruction, keypoints: Keypoints, options:
     for image_id in model.reg_image_ids():
         config.add_image(image_id)
     config.fix_gauge(pycolmap.BundleAdjustmentGauge.TWO_CAMS_FROM_WORLD)
+    for camera_id in _weak_cameras(reconstruction, options.min_images_for_principal_point):
+        config.set_constant_cam_intrinsics(camera_id)
     with silenced():
         pycolmap.create_default_ceres_bundle_adjuster(_to_pycolmap(options), config, model).solve()
     return replace(
@@ -58,12 +63,21 @@ def bundle_adjust(reconstruction: Reconstruction, keypoints: Keypoints, options:
     )
 
 
+def _weak_cameras(reconstruction: Reconstruction, min_num: int | None) -> list[int]:
+    """pycolmap's ids of the cameras that took fewer registered images than it takes to free a principal point."""
+    if min_num is None:
+        return []
+    used = reconstruction.images.camera_idx[reconstruction.poses.is_known]
+    count = np.bincount(used, minlength=len(reconstruction.images.cameras))
+    return (np.flatnonzero((count > 0) & (count < min_num)) + 1).tolist()
+
+
 def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
     result = pycolmap.BundleAdjustmentOptions()
     result.print_summary = False
     result.refine_focal_length = options.refine_intrinsics
     result.refine_extra_params = options.refine_intrinsics
-    result.refine_principal_point = False
+    result.refine_principal_point = options.min_images_for_principal_point is not None
     result.ceres.loss_function_type = LOSSES[options.loss]
     result.ceres.loss_function_scale = options.loss_scale_px
     # pycolmap's own default is 0: it would always run to the last iteration.

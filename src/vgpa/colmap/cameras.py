@@ -82,6 +82,25 @@ def mean_focal_px(camera: Camera) -> float:
     return float(to_pycolmap(camera, 1).mean_focal_length())
 
 
+def with_focal(camera: Camera, focal_px: float) -> Camera:
+    """The same camera with another focal length on both axes."""
+    params = camera.params.copy()
+    params[list(to_pycolmap(camera, 1).focal_length_idxs())] = focal_px
+    return replace(camera, params=params)
+
+
+def principal_point(camera: Camera) -> tuple[float, float]:
+    """Principal point in pixels."""
+    handle = to_pycolmap(camera, 1)
+    return float(handle.principal_point_x), float(handle.principal_point_y)
+
+
+def principal_point_offset(camera: Camera) -> float:
+    """Distance of the principal point from the image centre, in longer image sides."""
+    x, y = principal_point(camera)
+    return float(np.hypot(x - camera.width_px / 2, y - camera.height_px / 2)) / max(camera.width_px, camera.height_px)
+
+
 def unproject(images: ImageSet, image_idx: NDArray[np.int64], xy_px: FloatArray) -> FloatArray:
     """Unit rays of pixels, each in the frame of its image's camera.
 

@@ -3,7 +3,7 @@
 Read with sqlite itself, in read-only mode: pycolmap rewrites a database when it opens it, and users' files are
 not ours to change. Only the tables that every COLMAP version has are touched, and sizes are checked before
 anything is allocated. A pair's relative pose is taken from the database, or recovered from its geometry where
-the database has none (METHOD section 1).
+the database has none, or has one that was made under a focal length that turned out to be wrong.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 import pycolmap
 from numpy.typing import NDArray
 
+from vgpa.colmap.calibration import EpipolarPairs, calibrate_guesses
 from vgpa.colmap.cameras import model_name, to_pycolmap
 from vgpa.colmap.silence import silenced
 from vgpa.colmap.store import MAX_NUM_IMAGES
@@ -46,6 +47,7 @@ MIN_BASELINE = 1e-6
 class _Pair:
     """One row of two_view_geometries, with image indices in place of ids."""
 
+    pair_id: int
     i: int
     j: int
     config: int
@@ -126,15 +128,33 @@ def _read_keypoints(connection: sqlite3.Connection, images: ImageSet) -> Keypoin
     return Keypoints(offsets, np.concatenate(parts) if parts else np.zeros((0, 2)))
 
 
+def _calibrate(images: ImageSet, pairs: list[_Pair]) -> tuple[ImageSet, list[_Pair]]:
+    """Voted focal lengths in place of guesses, and the pairs of such cameras without the poses made under the guess."""
+    uncalibrated = [p for p in pairs if p.config == int(Config.UNCALIBRATED) and p.matrices["F"] is not None]
+    if not uncalibrated:
+        return images, pairs
+    epipolar = EpipolarPairs(
+        np.array([images.camera_idx[[p.i, p.j]] for p in uncalibrated]).T,
+        np.array([p.matrices["F"] for p in uncalibrated]),
+        np.array([len(p.matches) for p in uncalibrated]),
+    )
+    calibrated = calibrate_guesses(images, epipolar)
+    is_voted = np.array([camera.focal_source is FocalSource.VOTED for camera in calibrated.cameras])
+    in_doubt = is_voted[images.camera_idx]
+    cleared = [replace(p, quaternion_wxyz=None) if in_doubt[p.i] or in_doubt[p.j] else p for p in pairs]
+    return calibrated, cleared
+
+
 def _assemble(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints) -> Problem:
     num_raw = dict(connection.execute("SELECT pair_id, rows FROM matches").fetchall())
+    images, pairs = _calibrate(images, list(_read_pairs(connection, images, keypoints)))
     edges, motions, counts, matches = [], [], [], []
-    for pair_id, pair in _read_pairs(connection, images, keypoints):
+    for pair in pairs:
         motion = _relative_motion(pair, images, keypoints)
         if motion is not None:
             edges.append((pair.i, pair.j))
             motions.append(motion)
-            counts.append((len(pair.matches), max(num_raw.get(pair_id, 0), len(pair.matches))))
+            counts.append((len(pair.matches), max(num_raw.get(pair.pair_id, 0), len(pair.matches))))
             matches.append(pair.matches)
     num = len(edges)
     quaternion = np.array([q for q, _ in motions]).reshape(num, 4)
@@ -155,7 +175,7 @@ def _assemble(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypo
     return Problem(images, keypoints, graph, Matches(offsets, flat))
 
 
-def _read_pairs(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints) -> Iterator[tuple[int, _Pair]]:
+def _read_pairs(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints) -> Iterator[_Pair]:
     """Usable rows of two_view_geometries, in the order of their pair ids."""
     index = {int(image_id): k for k, image_id in enumerate(images.image_id)}
     num_keypoints = keypoints.num_of()
@@ -176,7 +196,7 @@ def _read_pairs(connection: sqlite3.Connection, images: ImageSet, keypoints: Key
         }
         quaternion = None if qvec is None else _array(qvec, np.float64, (4,))
         translation = None if tvec is None else _array(tvec, np.float64, (3,))
-        yield pair_id, _Pair(i, j, config, matches, matrices, quaternion, translation)
+        yield _Pair(pair_id, i, j, config, matches, matrices, quaternion, translation)
 
 
 def _relative_motion(

@@ -1,6 +1,6 @@
 """Features, matches and verified pairs by pycolmap, written into the run's database.
 
-Both functions add what is missing and leave the rest, so a run that was stopped goes on where it was. Results
+All functions add what is missing and leave the rest, so a run that was stopped goes on where it was. Results
 depend on the photos, the settings and the seed alone: every pair's RANSAC starts from the same seed, whatever
 the order, the number of threads or the part of the work that a machine was given.
 """
@@ -43,11 +43,6 @@ def match_pairs(
     matching = pycolmap.FeatureMatchingOptions()
     matching.num_threads = num_threads
     matching.sift.max_ratio = config.max_ratio
-    verification = pycolmap.TwoViewGeometryOptions()
-    verification.min_num_inliers = config.min_num_inliers
-    verification.compute_relative_pose = True
-    verification.ransac.max_error = config.max_error_px
-    verification.ransac.random_seed = seed
     pairing = pycolmap.ImportedPairingOptions()
     pairing.block_size = PAIRS_PER_BLOCK
     with plain_names(database) as plain, tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
@@ -59,5 +54,24 @@ def match_pairs(
                 database,
                 matching_options=matching,
                 pairing_options=pairing,
-                verification_options=verification,
+                verification_options=_verification_options(config, seed),
             )
+
+
+def verify_matches(database: Path, config: MatchConfig, seed: int, num_threads: int) -> None:
+    """Verify the pairs whose matches the database holds already, and store their relative poses."""
+    verifier = pycolmap.GeometricVerifierOptions()
+    verifier.num_threads = num_threads
+    with silenced():
+        pycolmap.geometric_verification(
+            database, verifier_options=verifier, two_view_geometry_options=_verification_options(config, seed)
+        )
+
+
+def _verification_options(config: MatchConfig, seed: int) -> pycolmap.TwoViewGeometryOptions:
+    options = pycolmap.TwoViewGeometryOptions()
+    options.min_num_inliers = config.min_num_inliers
+    options.compute_relative_pose = True
+    options.ransac.max_error = config.max_error_px
+    options.ransac.random_seed = seed
+    return options

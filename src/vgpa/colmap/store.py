@@ -103,14 +103,24 @@ def sync_store(database: Path, images: Sequence[StoreImage], settings: dict[str,
     wanted = {image.name: (image.photo_key, image.camera_key) for image in images}
     if read_keys(database) == wanted and read_settings(database) == settings:
         return
+    with replaced(database) as fresh:
+        _create(fresh, images, settings)
+        if read_keys(database):
+            _copy_valid(database, fresh, settings)
+            _settle(database)
+
+
+@contextmanager
+def replaced(database: Path) -> Iterator[Path]:
+    """A path for a new database, which takes the given one's place when the block has ended well."""
     fresh = database.with_name(database.name + ".new")
     _remove(fresh)
-    _create(fresh, images, settings)
-    if read_keys(database):
-        _copy_valid(database, fresh, settings)
-        _settle(database)
-    _settle(fresh)
-    fresh.replace(database)
+    try:
+        yield fresh
+        _settle(fresh)
+        fresh.replace(database)
+    finally:
+        _remove(fresh)
 
 
 def names_without_features(database: Path) -> list[str]:
@@ -180,6 +190,34 @@ def read_descriptors(database: Path, max_num: int) -> Iterator[tuple[str, NDArra
             # COLMAP keeps a 2x2 shape (or a scale and an angle) beside x and y: its size is the feature's.
             size = np.abs(affine[:, 0] * affine[:, 3] - affine[:, 1] * affine[:, 2]) if cols == 6 else affine[:, 0]
             yield name, descriptors[np.argsort(-size, kind="stable")[:max_num]]
+
+
+def read_sizes(database: Path) -> dict[str, tuple[int, int]]:
+    """Width and height in pixels of every image, by name."""
+    query = "SELECT name, width, height FROM images JOIN cameras USING (camera_id)"
+    with opened(database) as connection:
+        return {name: (width, height) for name, width, height in connection.execute(query)}
+
+
+def write_keypoints(database: Path, keypoints: Iterable[tuple[str, NDArray[np.floating]]]) -> None:
+    """Store keypoints (n, 2) in pixels of named images, which were found elsewhere."""
+    with opened(database) as connection:
+        id_of = dict(connection.execute("SELECT name, image_id FROM images").fetchall())
+        # No settings of ours give these keypoints again: a later extraction must not take them for its own.
+        connection.execute("UPDATE vgpa_images SET photo_key = 'imported'")
+        for name, xy_px in keypoints:
+            row = (id_of[name], len(xy_px), xy_px.astype(np.float32).tobytes())
+            connection.execute("INSERT INTO keypoints (image_id, rows, cols, data) VALUES (?, ?, 2, ?)", row)
+
+
+def write_matches(database: Path, matches: Iterable[tuple[str, str, NDArray[np.integer]]]) -> None:
+    """Store matches of pairs of named images: (n, 2) keypoints of the first and of the second, each pair once."""
+    with opened(database) as connection:
+        id_of = dict(connection.execute("SELECT name, image_id FROM images").fetchall())
+        for name_a, name_b, keypoint_idx in matches:
+            ordered = keypoint_idx if id_of[name_a] < id_of[name_b] else keypoint_idx[:, ::-1]
+            row = (pair_id(id_of[name_a], id_of[name_b]), len(ordered), ordered.astype(np.uint32).tobytes())
+            connection.execute("INSERT INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)", row)
 
 
 def read_positions(database: Path) -> dict[str, tuple[float, float, float]]:

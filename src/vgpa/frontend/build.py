@@ -35,7 +35,7 @@ def build_database(images: Path, output: Path, config: Config, log: StageLog) ->
         if missing:
             extract_features(database, images, missing, config.features, config.num_threads)
     with log.stage("choose pairs"):
-        pairs = choose_pairs(database, sorted(read_keys(database)), config.pairs, config.seed)
+        pairs = choose_pairs(database, images, sorted(read_keys(database)), config)
     with log.stage("match pairs"):
         _gather("pairs", not verified_pairs(database).issuperset(pairs), images, output, config)
         keep_only_pairs(database, pairs)

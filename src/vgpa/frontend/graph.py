@@ -1,14 +1,67 @@
-"""Which verified pairs are trusted as edges of the view graph."""
+"""Which verified pairs are trusted as edges of the view graph: enough evidence, and no quarrel with their neighbours.
+
+Three images seen pairwise must close: R_ki R_jk R_ij is the identity. An edge that takes part in several such
+triplets, none of which closes, is wrong. An edge in no triplet (a bridge) has nobody to contradict it, and stays.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import coo_array
+
 from vgpa.config import GraphConfig
-from vgpa.scene import Problem
+from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray, rotation_angle_rad
+from vgpa.scene import Problem, ViewGraph
+
+EdgeFilter = Callable[[ViewGraph], BoolArray]
+"""An outside opinion on edges: a view graph to a mask (num_edges,) of those to keep."""
+
+MIN_NUM_TRIPLETS = 2
+"""Triplets an edge must be in before they can convict it."""
 
 
-def select_reliable_edges(problem: Problem, config: GraphConfig) -> Problem:
-    """The problem with only the edges that enough verified matches support."""
+def select_reliable_edges(problem: Problem, config: GraphConfig, edge_filter: EdgeFilter | None = None) -> Problem:
+    """The problem with only the edges that enough verified matches and their neighbours support."""
     graph = problem.view_graph
     enough = graph.num_inliers >= config.min_num_inliers
     clean = graph.num_inliers >= config.min_inlier_ratio * graph.num_matches
-    return problem.select_edges(enough & clean)
+    problem = problem.select_edges(enough & clean)
+    if edge_filter is not None:
+        problem = problem.select_edges(edge_filter(problem.view_graph))
+    return problem.select_edges(closes_triplets(problem.view_graph, config.max_triplet_error_deg))
+
+
+def closes_triplets(graph: ViewGraph, max_error_deg: float) -> BoolArray:
+    """(num_edges,) False for edges in several triplets of which none closes within the given angle."""
+    triplets = find_triplets(graph)
+    error = triplet_errors_deg(graph, triplets)
+    best = np.full(graph.num_edges, np.inf)
+    count = np.zeros(graph.num_edges, dtype=np.int64)
+    for side in triplets:
+        np.minimum.at(best, side, error)
+        count += np.bincount(side, minlength=graph.num_edges)
+    return (count < MIN_NUM_TRIPLETS) | (best <= max_error_deg)
+
+
+def find_triplets(graph: ViewGraph) -> IntArray:
+    """(3, num_triplets) edges ij, jk and ik of every three images i < j < k that are connected pairwise."""
+    i, j = graph.edge_index
+    num = graph.num_images
+    # Edge numbers from 1 on, so that 0 can mean "no edge".
+    edge_of = coo_array((np.arange(1, graph.num_edges + 1), (i, j)), shape=(num, num)).tocsr()
+    found = []
+    for first in range(num):
+        start, end = edge_of.indptr[first], edge_of.indptr[first + 1]
+        others, edges = edge_of.indices[start:end], edge_of.data[start:end]
+        between = edge_of[others][:, others].tocoo()
+        found.append(np.stack([edges[between.row], between.data, edges[between.col]]))
+    return (np.concatenate(found, axis=1) - 1).astype(np.int64) if found else np.zeros((3, 0), dtype=np.int64)
+
+
+def triplet_errors_deg(graph: ViewGraph, triplets: IntArray) -> FloatArray:
+    """(num_triplets,) angle by which R_jk R_ij differs from R_ik."""
+    rotation = graph.cam_j_from_cam_i.rotation
+    ij, jk, ik = triplets
+    return np.degrees(rotation_angle_rad(rotation[jk] @ rotation[ij], rotation[ik]))

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from vgpa.colmap.store import read_descriptors, read_positions
-from vgpa.config import PairConfig
+from vgpa.config import Config
 from vgpa.errors import InputError
 from vgpa.frontend.retrieval import MAX_NUM_DESCRIPTORS, describe_photos, nearest_pairs
 
@@ -25,23 +25,23 @@ NUM_LOOP_NEIGHBOURS = 5
 EARTH_RADIUS_M = 6_371_000.0
 
 
-def choose_pairs(database: Path, names: Sequence[str], config: PairConfig, seed: int) -> list[Pair]:
-    """The pairs to match among the named images of the database, whose features are there."""
-    method = config.method
+def choose_pairs(database: Path, images: Path, names: Sequence[str], config: Config) -> list[Pair]:
+    """The pairs to match among the named images of the database, whose features are there and photos in `images`."""
+    wanted = config.pairs
+    method = wanted.method
     if method == "auto":
-        method = "exhaustive" if len(names) <= config.max_num_exhaustive else "retrieval"
+        method = "exhaustive" if len(names) <= wanted.max_num_exhaustive else "retrieval"
     if method == "exhaustive":
         return _tidy(combinations(sorted(names), 2))
     if method == "retrieval":
-        return _retrieved(database, config.top_k, seed)
+        return _retrieved(database, images, names, config, wanted.top_k)
     if method == "sequential":
-        return (
-            _tidy(_followers(names, config.overlap))
-            if len(names) <= config.overlap
-            else _tidy([*_followers(names, config.overlap), *_retrieved(database, NUM_LOOP_NEIGHBOURS, seed)])
-        )
+        followers = _followers(names, wanted.overlap)
+        if len(names) <= wanted.overlap:
+            return _tidy(followers)
+        return _tidy([*followers, *_retrieved(database, images, names, config, NUM_LOOP_NEIGHBOURS)])
     if method == "spatial":
-        return _close_by(database, config.top_k)
+        return _close_by(database, wanted.top_k)
     return read_pair_file(Path(method), names)
 
 
@@ -68,12 +68,18 @@ def read_pair_file(path: Path, names: Sequence[str]) -> list[Pair]:
     return _tidy(pairs)
 
 
-def _retrieved(database: Path, top_k: int, seed: int) -> list[Pair]:
-    described = list(read_descriptors(database, MAX_NUM_DESCRIPTORS))
-    names = [name for name, _ in described]
-    if len(names) < 2:
-        return []
-    vectors = describe_photos([descriptors for _, descriptors in described], seed)
+def _retrieved(database: Path, images: Path, names: Sequence[str], config: Config, top_k: int) -> list[Pair]:
+    """Each photo with those that look most like it: by MegaLoc if it is given, else by their own features."""
+    if config.pairs.megaloc:
+        # Loads torch, which nothing else in the front end needs.
+        from vgpa.frontend.megaloc import describe_with_megaloc
+
+        vectors = describe_with_megaloc(images, names, config.pairs.megaloc, config.device)
+    else:
+        described = dict(read_descriptors(database, MAX_NUM_DESCRIPTORS))
+        if len(described) < 2:
+            return []
+        names, vectors = list(described), describe_photos(list(described.values()), config.seed)
     return _tidy((names[i], names[j]) for i, j in nearest_pairs(vectors, top_k))
 
 

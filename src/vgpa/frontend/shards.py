@@ -73,7 +73,7 @@ def compute_share(share: Share) -> None:
             f"{len(names_without_features(share.database))} photos have no features yet",
             "Compute all shares of --step features before --step pairs",
         )
-    pairs = choose_pairs(share.database, names, config.pairs, config.seed)
+    pairs = choose_pairs(share.database, share.images, names, config)
     done = verified_pairs(share.database)
     own_pairs = [pair for pair in pairs[share.number - 1 :: share.total] if pair not in done]
     if own_pairs:

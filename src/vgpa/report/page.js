@@ -42,6 +42,7 @@ const FOCAL_WORDS = {
   user: "given by you",
   exif: "from EXIF",
   prior: "from the database",
+  voted: "voted by image pairs",
   guess: "guessed: 1.2 × the longer side",
 };
 

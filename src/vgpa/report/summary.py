@@ -12,31 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vgpa.averaging.average import Averaged
 from vgpa.colmap.cameras import mean_focal_px
 from vgpa.config import Config
-from vgpa.scene import ImageSet, ImageState, Reconstruction, ViewGraph
+from vgpa.scene import ImageSet, ImageState, Reconstruction, Tracks
+from vgpa.solve import Solution
 from vgpa.stages import StageLog
 
 LIBRARIES = ("vgpa", "pycolmap", "torch", "numpy", "scipy")
 
 
-def summarize(
-    reconstruction: Reconstruction,
-    states: dict[str, ImageState],
-    graph: ViewGraph,
-    averaged: Averaged,
-    start_images: ImageSet,
-    config: Config,
-    log: StageLog,
-) -> dict[str, Any]:
-    """Everything report.json holds.
-
-    Args:
-        states: what became of every image, by name, unreadable ones included.
-        graph: the view graph that was solved, with `averaged`'s residuals on its edges.
-        start_images: the images with their intrinsics before bundle adjustment.
-    """
+def summarize(solution: Solution, states: dict[str, ImageState], config: Config, log: StageLog) -> dict[str, Any]:
+    """Everything report.json holds; `states` says what became of every image, by name, unreadable ones included."""
+    reconstruction, images = solution.model, solution.problem.images
     tracks = reconstruction.tracks
     return {
         "num_images": len(states),
@@ -50,8 +37,9 @@ def summarize(
         "stages": [asdict(record) for record in log.records],
         "warnings": list(log.warnings),
         "images": _describe_images(reconstruction, states),
-        "cameras": _describe_cameras(reconstruction, start_images),
-        "view_graph": _describe_graph(graph, averaged, start_images, states),
+        "cameras": _describe_cameras(reconstruction, images),
+        "tracks": _describe_tracks(solution.tracks),
+        "view_graph": _describe_graph(solution, states),
         "config": asdict(config),
         "versions": {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()},
     }
@@ -95,15 +83,27 @@ def _describe_cameras(reconstruction: Reconstruction, start_images: ImageSet) ->
     ]
 
 
-def _describe_graph(
-    graph: ViewGraph, averaged: Averaged, images: ImageSet, states: dict[str, ImageState]
-) -> dict[str, Any]:
-    """The edges of the view graph; i and j are rows of the report's list of images."""
+def _describe_tracks(tracks: Tracks) -> dict[str, Any]:
+    """How many tracks the matches gave, and how many images each is seen in."""
+    return {
+        "num_tracks": len(tracks),
+        "num_observations": tracks.num_observations,
+        "mean_length": _mean(tracks.lengths),
+        "num_of_length": np.bincount(tracks.lengths).tolist() if len(tracks) else [],
+    }
+
+
+def _describe_graph(solution: Solution, states: dict[str, ImageState]) -> dict[str, Any]:
+    """Components and edges of the view graph; i and j are rows of the report's list of images."""
     row_of = {name: row for row, name in enumerate(sorted(states))}
-    row = np.array([row_of[name] for name in images.names], dtype=np.int64)
+    row = np.array([row_of[name] for name in solution.problem.images.names], dtype=np.int64)
+    graph, averaged = solution.solved_graph, solution.averaged
+    sizes = np.bincount(solution.reliable_graph.component_labels())
     return {
         "num_edges": graph.num_edges,
         "num_edges_kept": int(averaged.is_edge_kept.sum()),
+        "component_sizes": sizes[sizes > 1].tolist(),
+        "num_isolated_images": int((sizes == 1).sum()),
         "start": averaged.start,
         "edges": [
             {"i": i, "j": j, "num_inliers": n, "is_kept": kept, "rotation_deg": r, "direction_deg": d}

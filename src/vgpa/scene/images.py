@@ -18,6 +18,8 @@ class FocalSource(StrEnum):
     EXIF = "exif"
     PRIOR = "prior"
     """A database of unknown history marks it as known."""
+    VOTED = "voted"
+    """The fundamental matrices of its pairs agree on it."""
     GUESS = "guess"
     """1.2 times the longer image side."""
 

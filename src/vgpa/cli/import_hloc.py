@@ -1,0 +1,43 @@
+"""`vgpa import-hloc FEATURES MATCHES --images DIR -o database.db`: hloc's files into a database for `vgpa map`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from vgpa import config as presets
+from vgpa.cli.options import Quiet, Seed
+from vgpa.cli.show import watched
+from vgpa.output import open_output
+
+
+def import_hloc(
+    features: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FEATURES", help="hloc's features.h5")],
+    matches: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="MATCHES", help="hloc's matches.h5")],
+    images: Annotated[Path, tyro.conf.arg(metavar="DIR", help="folder of the photos")],
+    output: Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="DATABASE", help="database.db to make")],
+    camera_model: Annotated[str, tyro.conf.arg(help="COLMAP camera model of the photos")] = "SIMPLE_RADIAL",
+    camera_params: Annotated[
+        str, tyro.conf.arg(help="known intrinsics in COLMAP's order, comma separated; map with --fix-intrinsics")
+    ] = "",
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> int:
+    """Features and matches of hloc, verified, in a COLMAP database that `vgpa map` continues from."""
+    from vgpa.frontend import hloc
+
+    config = presets.default()
+    chosen = replace(config.features, camera_model=camera_model, camera_params=camera_params)
+    config = replace(config, features=chosen, seed=seed)
+    open_output(output.parent)
+    with watched(quiet) as log:
+        with log.stage("import and verify"):
+            notes = hloc.import_hloc(features, matches, images, output, config)
+        for sentence in notes:
+            log.warn(sentence)
+    if not quiet:
+        print(f"database {output}")
+    return 0

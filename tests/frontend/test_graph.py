@@ -1,0 +1,53 @@
+"""Edges that are trusted: evidence, triplets that close, bridges that nobody can contradict, outside opinions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from tests.synthetic import all_pairs, make_edges_wrong, make_graph, make_problem, near_pairs, ring_cameras
+from vgpa.config import GraphConfig
+from vgpa.frontend.graph import closes_triplets, find_triplets, select_reliable_edges, triplet_errors_deg
+
+CAMS = ring_cameras(12)
+
+
+def test_triplets_are_all_triangles_once() -> None:
+    graph = make_graph(CAMS, near_pairs(12, 3))
+    edges = set(zip(*graph.edge_index.tolist(), strict=True))
+    expected = {c for c in combinations(range(12), 3) if all(pair in edges for pair in combinations(c, 2))}
+    found = [graph.edge_index[:, list(t)] for t in find_triplets(graph).T]
+    assert {tuple(sorted(set(t.ravel().tolist()))) for t in found} == expected
+    assert len(found) == len(expected)
+
+
+def test_exact_triplets_close() -> None:
+    graph = make_graph(CAMS, all_pairs(12))
+    assert triplet_errors_deg(graph, find_triplets(graph)).max() < 1e-5
+
+
+def test_wrong_edges_are_convicted_and_right_ones_are_not() -> None:
+    right = make_graph(CAMS, all_pairs(12), noise_deg=0.5)
+    wrong = make_edges_wrong(right, 0.2, seed=1)
+    is_wrong = (wrong.cam_j_from_cam_i.translation != right.cam_j_from_cam_i.translation).any(axis=-1)
+    np.testing.assert_array_equal(closes_triplets(wrong, 5.0), ~is_wrong)
+
+
+def test_bridges_are_kept() -> None:
+    graph = make_edges_wrong(make_graph(CAMS, near_pairs(12, 1)), 1.0)
+    assert find_triplets(graph).shape == (3, 0)
+    assert closes_triplets(graph, 1.0).all()
+
+
+def test_an_outside_filter_has_a_say() -> None:
+    problem = make_problem(5, 40).problem
+    chosen = select_reliable_edges(problem, GraphConfig(), lambda graph: graph.edge_index[0] > 0)
+    assert chosen.view_graph.edge_index.min() == 1
+
+
+def test_pairs_that_mostly_failed_verification_are_not_trusted() -> None:
+    problem = make_problem(4, 40).problem
+    graph = replace(problem.view_graph, num_matches=np.full(6, 1000))
+    assert select_reliable_edges(replace(problem, view_graph=graph), GraphConfig()).view_graph.num_edges == 0

@@ -1,0 +1,38 @@
+"""Votes for focal lengths: highest at the truth, whatever the motion, on exact fundamental matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from vgpa.geometry.focal import focal_votes
+from vgpa.geometry.rotation import normalize, skew
+
+CANDIDATES = np.geomspace(300, 3000, 200)
+
+
+def essential_matrices(num: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    rotation = Rotation.from_rotvec(rng.normal(size=(num, 3)) * 0.3).as_matrix()
+    return skew(normalize(rng.normal(size=(num, 3)))) @ rotation
+
+
+@pytest.mark.parametrize(("is_i", "is_j"), [(True, True), (True, False), (False, True)])
+def test_the_true_focal_length_gets_every_vote(is_i: bool, is_j: bool) -> None:
+    inverse = np.diag([1 / 800, 1 / 800, 1.0])
+    fundamental = essential_matrices(20)
+    fundamental = inverse @ fundamental if is_j else fundamental
+    fundamental = fundamental @ inverse if is_i else fundamental
+    sides = np.full(20, is_i), np.full(20, is_j)
+    np.testing.assert_allclose(focal_votes(fundamental, *sides, np.array([800.0])), 1, atol=1e-6)
+    votes = focal_votes(fundamental, *sides, CANDIDATES).sum(axis=1)
+    assert CANDIDATES[votes.argmax()] == pytest.approx(800, rel=0.02)
+
+
+def test_votes_do_not_depend_on_the_scale_of_a_fundamental_matrix() -> None:
+    fundamental = essential_matrices(5, seed=1)
+    both = np.ones(5, dtype=bool), np.ones(5, dtype=bool)
+    np.testing.assert_allclose(
+        focal_votes(1e-6 * fundamental, *both, CANDIDATES), focal_votes(fundamental, *both, CANDIDATES), atol=1e-9
+    )
