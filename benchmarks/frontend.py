@@ -30,7 +30,8 @@ from vgpa.colmap.cameras import infer_camera
 from vgpa.colmap.database import read_problem
 from vgpa.colmap.extraction import extract_features, match_pairs
 from vgpa.colmap.silence import silenced
-from vgpa.colmap.store import StoreImage, opened, read_descriptors, read_keys, sync_store
+from vgpa.colmap.store import StoreImage, read_keys, sync_store
+from vgpa.colmap.tables import opened, read_descriptors
 from vgpa.config import Config, PairConfig
 from vgpa.errors import NoModelError
 from vgpa.frontend.build import DATABASE, build_database

@@ -17,7 +17,8 @@ import pytest
 from PIL import Image
 
 from vgpa import config as presets
-from vgpa.colmap.store import names_without_features, read_keys, verified_pairs
+from vgpa.colmap.store import read_keys
+from vgpa.colmap.tables import names_without_features, verified_pairs
 from vgpa.compute import LocalExecutor
 from vgpa.config import Config
 from vgpa.errors import InputError, NoModelError

@@ -17,7 +17,7 @@ from PIL import Image
 from tests.frontend.test_build import build, small_config
 from vgpa.cli import run
 from vgpa.colmap.database import read_problem
-from vgpa.colmap.store import MAX_NUM_IMAGES, opened
+from vgpa.colmap.tables import MAX_NUM_IMAGES, opened
 from vgpa.errors import InputError
 from vgpa.frontend.build import build_database
 from vgpa.frontend.hloc import import_hloc

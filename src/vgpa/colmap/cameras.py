@@ -9,7 +9,6 @@ import numpy as np
 import pycolmap
 from numpy.typing import NDArray
 
-from vgpa.colmap.silence import silenced
 from vgpa.errors import InputError
 from vgpa.geometry.rotation import FloatArray, normalize
 from vgpa.scene import Camera, FocalSource, ImageSet
@@ -67,12 +66,19 @@ def parse_camera(camera: Camera, params: str) -> Camera:
     return from_pycolmap(result)
 
 
+def guess_camera(size_px: tuple[int, int], model: str) -> Camera:
+    """A camera nobody knows anything about: its focal length is 1.2 times the longer side."""
+    return from_pycolmap(pycolmap.Camera.create_from_model_name(1, model, 1.2 * max(size_px), *size_px))
+
+
 def infer_camera(path: Path, model: str) -> Camera:
-    """A photo's camera in the given model, with EXIF's focal length or 1.2 times the longer side."""
+    """A photo's camera in the given model, with EXIF's focal length or 1.2 times the longer side.
+
+    pycolmap may write to descriptor 2 here; callers that read many photos divert it once for all.
+    """
     options = pycolmap.ImageReaderOptions()
     options.camera_model = model
-    with silenced():
-        camera = pycolmap.infer_camera_from_image(path, options)
+    camera = pycolmap.infer_camera_from_image(path, options)
     source = FocalSource.EXIF if camera.has_prior_focal_length else FocalSource.GUESS
     return replace(from_pycolmap(camera), focal_source=source)
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from vgpa.colmap.calibration import EpipolarPairs, calibrate_guesses
 from vgpa.colmap.cameras import model_name, to_pycolmap
 from vgpa.colmap.silence import silenced
-from vgpa.colmap.store import MAX_NUM_IMAGES
+from vgpa.colmap.tables import MAX_NUM_IMAGES
 from vgpa.errors import InputError
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import matrix_to_quaternion_wxyz, normalize

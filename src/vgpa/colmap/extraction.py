@@ -14,7 +14,7 @@ from pathlib import Path
 import pycolmap
 
 from vgpa.colmap.silence import silenced
-from vgpa.colmap.store import plain_names
+from vgpa.colmap.tables import plain_names
 from vgpa.config import FeatureConfig, MatchConfig
 
 PAIRS_PER_BLOCK = 64

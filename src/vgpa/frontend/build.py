@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from vgpa.colmap.extraction import extract_features, match_pairs
-from vgpa.colmap.store import keep_only_pairs, names_without_features, read_keys, verified_pairs
+from vgpa.colmap.store import read_keys
+from vgpa.colmap.tables import keep_only_pairs, names_without_features, verified_pairs
 from vgpa.compute import make_executor
 from vgpa.config import Config
 from vgpa.frontend.pairs import choose_pairs

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from PIL import ExifTags, Image
 
-from vgpa.colmap.cameras import infer_camera, parse_camera
+from vgpa.colmap.cameras import guess_camera, infer_camera, parse_camera
 from vgpa.config import FeatureConfig
 from vgpa.errors import InputError
 from vgpa.scene import Camera, FocalSource
@@ -37,10 +37,12 @@ class PhotoFacts:
 def read_facts(path: Path, model: str) -> PhotoFacts:
     """Camera and position of a readable photo."""
     with Image.open(path) as image:
-        exif = image.getexif()
+        exif, size = image.getexif(), image.size
         maker = " ".join(str(exif[tag]).strip() for tag in (ExifTags.Base.Make, ExifTags.Base.Model) if tag in exif)
         gps = _parse_gps(dict(exif.get_ifd(ExifTags.IFD.GPSInfo)))
-    return PhotoFacts(infer_camera(path, model), maker, gps)
+    # Reading EXIF's focal length decodes the whole photo; where there is no EXIF there is nothing to read.
+    camera = infer_camera(path, model) if exif else guess_camera(size, model)
+    return PhotoFacts(camera, maker, gps)
 
 
 def assign_cameras(facts: dict[str, PhotoFacts], config: FeatureConfig) -> dict[str, tuple[str, Camera]]:

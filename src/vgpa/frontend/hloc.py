@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from vgpa.colmap.cameras import check_params
 from vgpa.colmap.extraction import verify_matches
-from vgpa.colmap.store import read_sizes, replaced, write_keypoints, write_matches
+from vgpa.colmap.store import replaced
+from vgpa.colmap.tables import read_sizes, write_keypoints, write_matches
 from vgpa.config import Config
 from vgpa.errors import InputError
 from vgpa.frontend.photos import list_photos

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial import cKDTree
 
-from vgpa.colmap.store import read_descriptors, read_positions
+from vgpa.colmap.tables import read_descriptors, read_positions
 from vgpa.config import Config
 from vgpa.errors import InputError
 from vgpa.frontend.retrieval import MAX_NUM_DESCRIPTORS, describe_photos, nearest_pairs

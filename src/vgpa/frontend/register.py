@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+from PIL import Image
+
+from vgpa.colmap.silence import silenced
 from vgpa.colmap.store import StoreImage, read_keys, read_settings, sync_store
 from vgpa.config import Config
 from vgpa.frontend.cameras import assign_cameras, read_facts
@@ -23,14 +28,21 @@ def register_photos(images: Path, database: Path, config: Config) -> dict[str, s
     keys = {name: photo_key(images, name, config) for name in names}
     stored = {name: key for name, (key, _) in read_keys(database).items()}
     known = {name for name, key in stored.items() if keys.get(name) == key}
-    problems = {name: find_problem(images / name) for name in names if name not in known}
+    unseen = [name for name in names if name not in known]
+    with warnings.catch_warnings(), ThreadPoolExecutor(config.num_threads) as pool:
+        # pillow warns of large photos and refuses those that are a danger; only the second matters to us.
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        problems = dict(zip(unseen, pool.map(find_problem, [images / name for name in unseen]), strict=True))
     unreadable = {name: problem for name, problem in problems.items() if problem is not None}
     readable = [name for name in names if name not in unreadable]
     require_two(images, len(readable), unreadable)
     settings = _settings(config)
     if set(stored) == known == set(readable) and read_settings(database) == settings:
         return unreadable
-    facts = {name: read_facts(images / name, config.features.camera_model) for name in readable}
+    model = config.features.camera_model
+    with silenced(), ThreadPoolExecutor(config.num_threads) as pool:
+        read = list(pool.map(lambda name: read_facts(images / name, model), readable))
+    facts = dict(zip(readable, read, strict=True))
     cameras = assign_cameras(facts, config.features)
     plan = [StoreImage(name, keys[name], *cameras[name], facts[name].gps) for name in readable]
     sync_store(database, plan, settings)

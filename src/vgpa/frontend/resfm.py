@@ -28,7 +28,8 @@ from scipy.sparse import csr_array, triu
 from vgpa import config as presets
 from vgpa.colmap.database import read_problem
 from vgpa.colmap.extraction import verify_matches
-from vgpa.colmap.store import StoreImage, sync_store, write_keypoints, write_matches
+from vgpa.colmap.store import StoreImage, sync_store
+from vgpa.colmap.tables import write_keypoints, write_matches
 from vgpa.config import Config
 from vgpa.errors import InputError
 from vgpa.scene import Camera, FocalSource, Keypoints, Problem

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from vgpa.colmap.extraction import extract_features, match_pairs
-from vgpa.colmap.store import merge_store, names_without_features, read_keys, read_settings, verified_pairs
+from vgpa.colmap.store import merge_store, read_keys, read_settings
+from vgpa.colmap.tables import names_without_features, verified_pairs
 from vgpa.compute import Executor
 from vgpa.config import Config
 from vgpa.errors import InputError, NoModelError
