@@ -19,8 +19,8 @@ from vgpa.geometry.focal import focal_votes
 from vgpa.geometry.rotation import FloatArray
 from vgpa.scene import FocalSource, ImageSet
 
-CANDIDATES = np.geomspace(0.3, 3.5, 160)
-"""Focal lengths tried, in longer image sides: fields of view from 118 to 16 degrees."""
+CANDIDATES = np.geomspace(0.3, 8.0, 200)
+"""Focal lengths tried, in longer image sides: fields of view from 118 to 7 degrees."""
 MIN_NUM_PAIRS = 12
 MIN_GAIN = 1.3
 """Votes at the peak over votes at the guess."""
