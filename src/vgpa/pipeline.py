@@ -106,5 +106,7 @@ def map_database(
     summary = summarize(solution, states, config, log)
     write_json(asdict(config), output / "config.json")
     write_json(summary, output / "report.json")
-    write_page(summary, model, output / "report.html", title=(images or database).resolve().name)
+    # Folders of photos are often just called "images": the folder above tells more.
+    title = "/".join((images or database).resolve().parts[-2:])
+    write_page(summary, model, output / "report.html", title)
     return Result(model, states, summary, output)

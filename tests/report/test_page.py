@@ -85,7 +85,14 @@ def summary_of(reconstruction: Reconstruction, edges: list[dict[str, Any]] | Non
         "warnings": ["one <b>warning</b>"],
         "images": images,
         "cameras": [],
-        "view_graph": {"num_edges": len(edges), "num_edges_kept": len(edges), "start": "network", "edges": edges},
+        "view_graph": {
+            "num_edges": len(edges),
+            "num_edges_kept": len(edges),
+            "component_sizes": [len(reconstruction.images)],
+            "num_isolated_images": 2,
+            "start": "network",
+            "edges": edges,
+        },
         "config": {"mapping": {"max_error_px": float("inf")}},
         "versions": {"vgpa": "0"},
     }

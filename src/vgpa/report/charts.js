@@ -76,7 +76,7 @@ function drawGraph() {
   const start = graph.start === "spanning_tree" ? "a spanning tree" : "the network's poses";
   byId("graph-note").textContent =
     `A row and a column per ${rows}, in the order of their names: ${MODES[graphMode]}. ` +
-    `${whole(graph.num_edges_kept)} of ${plural(graph.num_edges, "pair")} kept; averaging began at ${start}.`;
+    `${whole(graph.num_edges_kept)} of ${plural(graph.num_edges, "pair")} kept; averaging began at ${start}.` + componentWords();
   const key = graphMode === "Matches" ? colorKey(KEPT_SCALE, whole(fewest), `${whole(most)} matches`)
     : colorKey(ERROR_SCALE, "0°", `${MAX_SHOWN_DEG}° and more`);
   byId("graph-key").replaceChildren(...(isEmpty ? [] : key));
@@ -119,6 +119,14 @@ function addHistogram({ title, unit, median, counts }) {
 }
 
 /** The values of bin k in words. */
+// Which parts the view graph falls into, where it is not one piece.
+function componentWords() {
+  const { component_sizes: sizes, num_isolated_images: alone } = graph;
+  if (sizes.length <= 1 && alone === 0) return "";
+  return ` Connected parts: ${sizes.map(whole).join(", ")} images` +
+    `${alone ? `, and ${plural(alone, "image")} without any match that is trusted` : ""}; the largest was solved.`;
+}
+
 function binWords({ edges, unit, has_more: hasMore }, k) {
   const [lower, upper] = [edges[k], edges[k + 1]];
   const isWhole = unit === "images";
