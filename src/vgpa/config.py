@@ -118,6 +118,20 @@ class BundleRound:
 
 
 @dataclass(frozen=True)
+class ReintegrateConfig:
+    """When a lost image may come back."""
+
+    max_error_px: float = 12.0
+    """Reprojection error at which a match to a point still agrees with a pose."""
+    min_num_inliers: int = 30
+    """Matches to points that must agree."""
+    min_inlier_ratio: float = 0.25
+    """Part of all its matches to points that must agree."""
+    max_rotation_error_deg: float = 5.0
+    """Median disagreement with the relative rotations to registered neighbours."""
+
+
+@dataclass(frozen=True)
 class MappingConfig:
     """From poses to a finished model."""
 
@@ -129,6 +143,8 @@ class MappingConfig:
     """Images that see fewer points are dropped."""
     fix_intrinsics: bool = False
     """Keep every camera's intrinsics as they are."""
+    reintegrate: ReintegrateConfig | None = ReintegrateConfig()
+    """Try to place lost images among the finished points; None leaves them out."""
     min_images_for_principal_point: int | None = 8
     """Images of one camera from which on a last adjustment frees its principal point too; None never does."""
 
@@ -180,7 +196,7 @@ def paper() -> Config:
         PairConfig(),
         GraphConfig(),
         averaging,
-        MappingConfig(rounds, min_angle_deg=0.0, min_images_for_principal_point=None),
+        MappingConfig(rounds, min_angle_deg=0.0, reintegrate=None, min_images_for_principal_point=None),
     )
 
 

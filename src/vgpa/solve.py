@@ -18,8 +18,9 @@ from vgpa.errors import NoModelError
 from vgpa.frontend.graph import EdgeFilter, select_reliable_edges
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rigid import Rigid
-from vgpa.mapping.rounds import build_model
-from vgpa.scene import ImageState, Problem, Reconstruction, Tracks, ViewGraph
+from vgpa.mapping.reintegrate import find_lost_poses
+from vgpa.mapping.rounds import build_model, extend_model
+from vgpa.scene import ImageState, Poses, Problem, Reconstruction, Tracks, ViewGraph
 from vgpa.stages import StageLog
 
 
@@ -57,8 +58,43 @@ def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilt
     with log.stage("bundle adjust"):
         poses = averaged.poses.scatter(image_idx, len(problem.images))
         model = build_model(problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
+    if config.mapping.reintegrate is not None and model.num_registered < len(problem.images):
+        with log.stage("reintegrate images"):
+            model = _reintegrate(problem, component.select_edges(averaged.is_edge_kept), model, config)
     states = _explain(problem, averaged, image_idx, model)
     return Solution(problem, model, states, reliable.view_graph, component.view_graph, averaged, tracks)
+
+
+def _reintegrate(problem: Problem, trusted: Problem, model: Reconstruction, config: Config) -> Reconstruction:
+    """The model with every lost image that finds its place among the points, in passes until none does.
+
+    Args:
+        problem: all images and verified pairs.
+        trusted: the pairs whose matches made the model.
+    """
+    assert config.mapping.reintegrate is not None
+    while True:
+        poses = find_lost_poses(problem, model, config.mapping.reintegrate)
+        is_new = poses.is_known & ~model.poses.is_known
+        if not is_new.any():
+            return model
+        tracks = build_tracks(_with_edges_of(problem, trusted, poses, is_new, config), config.graph)
+        extended = extend_model(model, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
+        if extended.num_registered <= model.num_registered:
+            return model
+        model = extended
+
+
+def _with_edges_of(
+    problem: Problem, trusted: Problem, poses: Poses, is_new: NDArray[np.bool_], config: Config
+) -> Problem:
+    """The trusted pairs, and those of the new images that agree with their poses."""
+    edges = problem.view_graph.edge_index
+    pair = edges[0] * len(problem.images) + edges[1]
+    known = trusted.view_graph.edge_index[0] * len(problem.images) + trusted.view_graph.edge_index[1]
+    residual = problem.view_graph.rotation_residuals_deg(poses.cam_from_world.rotation)
+    agrees = poses.is_known[edges].all(axis=0) & (residual <= config.averaging.max_rotation_error_deg)
+    return problem.select_edges(np.isin(pair, known) | (is_new[edges].any(axis=0) & agrees))
 
 
 def _largest_component(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:

@@ -12,7 +12,7 @@ from tests.synthetic import all_pairs, make_edges_wrong, make_graph, make_proble
 from vgpa.averaging.average import average
 from vgpa.averaging.directions import refine_directions
 from vgpa.averaging.positions import average_positions, direction_residuals_deg
-from vgpa.averaging.rotations import average_rotations, rotation_residuals_deg
+from vgpa.averaging.rotations import average_rotations
 from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.config import AveragingConfig
 from vgpa.evaluate.scores import score_poses
@@ -33,7 +33,7 @@ def perturbed(cams: Rigid, angle_deg: float, distance: float, seed: int = 0) -> 
 def test_exact_rotations_are_recovered_from_afar(reach: int) -> None:
     graph = make_graph(CAMS, near_pairs(20, reach))
     rotation = average_rotations(graph, perturbed(CAMS, 20, 0).rotation, sigma_deg=5)
-    assert rotation_residuals_deg(graph, rotation).max() < 1e-4
+    assert graph.rotation_residuals_deg(rotation).max() < 1e-4
 
 
 def test_wrong_edges_do_not_move_rotations() -> None:
@@ -78,7 +78,7 @@ def test_a_camera_on_one_edge_stays_in_reach() -> None:
 def test_spanning_tree_follows_its_edges_exactly() -> None:
     graph = make_graph(CAMS, near_pairs(20, 1)[:, :-1])
     poses = spanning_tree_poses(graph)
-    assert rotation_residuals_deg(graph, poses.rotation).max() < 1e-5
+    assert graph.rotation_residuals_deg(poses.rotation).max() < 1e-5
     assert direction_residuals_deg(graph, poses.rotation, poses.centre).max() < 1e-5
 
 
@@ -136,7 +136,7 @@ class TestWholeAverage:
     def test_wrong_edges_are_named(self) -> None:
         graph = make_edges_wrong(self.truth.problem.view_graph, 0.2)
         answer = self.run(graph, self.truth.cam_from_world)
-        error = rotation_residuals_deg(graph, self.truth.cam_from_world.rotation)
+        error = graph.rotation_residuals_deg(self.truth.cam_from_world.rotation)
         np.testing.assert_array_equal(answer.is_edge_kept, error < 10)
 
     def test_without_robust_averaging_the_network_has_the_last_word(self) -> None:

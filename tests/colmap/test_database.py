@@ -113,6 +113,20 @@ def test_panoramic_pairs_keep_their_rotation_only(synthetic_database: tuple[Path
     assert not graph.has_direction.any()
 
 
+def test_databases_of_old_colmaps_are_read(synthetic_database: tuple[Path, Path], tmp_path: Path) -> None:
+    copy = tmp_path / "database.db"
+    shutil.copy(synthetic_database[0], copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        for column in ("qvec", "tvec", "camera1", "camera2"):
+            connection.execute(f"ALTER TABLE two_view_geometries DROP COLUMN {column}")
+        for table in ("rigs", "rig_sensors", "frames", "frame_data", "pose_priors"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.commit()
+    old, new = read_problem(copy).view_graph, read_problem(synthetic_database[0]).view_graph
+    np.testing.assert_array_equal(old.edge_index, new.edge_index)
+    np.testing.assert_allclose(old.cam_j_from_cam_i.translation, new.cam_j_from_cam_i.translation, atol=1e-9)
+
+
 def test_watermarks_are_no_edges(synthetic_database: tuple[Path, Path], tmp_path: Path) -> None:
     copy = tmp_path / "database.db"
     shutil.copy(synthetic_database[0], copy)

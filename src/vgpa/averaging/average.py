@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vgpa.averaging.directions import refine_directions
 from vgpa.averaging.positions import average_positions, direction_residuals_deg
-from vgpa.averaging.rotations import average_rotations, rotation_residuals_deg
+from vgpa.averaging.rotations import average_rotations
 from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.config import AveragingConfig
 from vgpa.geometry.rigid import Rigid
@@ -64,7 +64,7 @@ def _average_from(
     graph: ViewGraph, matches: Matches, rays: Rays, config: AveragingConfig, name: str, start: Rigid
 ) -> Averaged:
     rotation = average_rotations(graph, start.rotation, config.rotation_sigma_deg)
-    agrees = rotation_residuals_deg(graph, rotation) <= config.max_rotation_error_deg
+    agrees = graph.rotation_residuals_deg(rotation) <= config.max_rotation_error_deg
     labels = graph.select_edges(agrees).component_labels()
     placed = np.flatnonzero(labels == 0)
     part, inside = graph.select_edges(agrees).subgraph(placed)
@@ -86,7 +86,7 @@ def _measure(graph: ViewGraph, poses: Poses, start: str, kept: NDArray[np.bool_]
         poses,
         start,
         kept,
-        np.where(is_posed, rotation_residuals_deg(graph, rotation), 180.0),
+        np.where(is_posed, graph.rotation_residuals_deg(rotation), 180.0),
         np.where(is_posed, direction_residuals_deg(graph, rotation, centre), 180.0),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.linalg import splu
 
-from vgpa.geometry.rotation import FloatArray, exp_map, log_map, nearest_rotation, rotation_angle_rad
+from vgpa.geometry.rotation import FloatArray, exp_map, log_map, nearest_rotation
 from vgpa.scene import ViewGraph
 
 NUM_L1_STEPS = 10
@@ -45,13 +45,6 @@ def average_rotations(graph: ViewGraph, start: FloatArray, sigma_deg: float) -> 
         if step > NUM_L1_STEPS and np.abs(update).max() < STEP_TOLERANCE_RAD:
             break
     return nearest_rotation(rotation)
-
-
-def rotation_residuals_deg(graph: ViewGraph, rotation: FloatArray) -> FloatArray:
-    """(num_edges,) angle between each measured R_ij and R_j R_i^T."""
-    i, j = graph.edge_index
-    predicted = rotation[j] @ np.swapaxes(rotation[i], -1, -2)
-    return np.degrees(rotation_angle_rad(predicted, graph.cam_j_from_cam_i.rotation))
 
 
 def _solve_laplacian(graph: ViewGraph, weight: FloatArray, residual: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from vgpa.cli.options import DeviceName, FixIntrinsics, Json, Output, PresetName, Quiet, Seed, make_config
+from vgpa.cli.options import DeviceName, FixIntrinsics, Json, Output, PresetName, Quiet, Reintegrate, Seed, make_config
 from vgpa.cli.show import finish, watched
 
 
@@ -19,6 +19,7 @@ def map_(
     images: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help="folder of photos, for colours")] = None,
     preset: PresetName = "default",
     fix_intrinsics: FixIntrinsics = False,
+    reintegrate: Reintegrate = True,
     seed: Seed = 0,
     device: DeviceName = "auto",
     json: Json = False,
@@ -27,7 +28,7 @@ def map_(
     """A drop-in mapper: poses and bundle adjustment from the verified pairs of a COLMAP database."""
     from vgpa import pipeline
 
-    config = make_config(preset, seed, device, fix_intrinsics)
+    config = make_config(preset, seed, device, fix_intrinsics, reintegrate)
     with watched(json or quiet) as log:
         result = pipeline.map_database(database, output, config, log, images=images)
     return finish(result, json, quiet)

@@ -17,14 +17,17 @@ DeviceName = Annotated[Device, tyro.conf.arg(help="where the network runs")]
 FixIntrinsics = Annotated[
     bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="keep every camera's intrinsics as they are")
 ]
+Reintegrate = Annotated[bool, tyro.conf.arg(help="try to place lost images among the finished points")]
 Json = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="print one JSON object and nothing else")]
 Quiet = Annotated[
     bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(aliases=("-q",), help="print errors and warnings only")
 ]
 
 
-def make_config(preset: Preset, seed: int, device: Device, fix_intrinsics: bool) -> Config:
+def make_config(preset: Preset, seed: int, device: Device, fix_intrinsics: bool, reintegrate: bool) -> Config:
     """The preset with the shared flags applied."""
     config = PRESETS[preset]()
     mapping = replace(config.mapping, fix_intrinsics=fix_intrinsics)
+    if not reintegrate:
+        mapping = replace(mapping, reintegrate=None)
     return replace(config, seed=seed, device=device, mapping=mapping)

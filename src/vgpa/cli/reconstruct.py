@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from vgpa.cli.options import DeviceName, FixIntrinsics, Json, Output, PresetName, Quiet, Seed, make_config
+from vgpa.cli.options import DeviceName, FixIntrinsics, Json, Output, PresetName, Quiet, Reintegrate, Seed, make_config
 from vgpa.cli.show import finish, watched
 from vgpa.config import Engine
 from vgpa.errors import InputError
@@ -44,6 +44,7 @@ def reconstruct(
         bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="one camera for each photo")
     ] = False,
     fix_intrinsics: FixIntrinsics = False,
+    reintegrate: Reintegrate = True,
     executor: Annotated[Engine, tyro.conf.arg(help="where features and pairs are computed")] = "local",
     shard: Annotated[str, tyro.conf.arg(metavar="I/N", help="compute only share I of N of one step, and stop")] = "",
     step: Annotated[Literal["features", "pairs"], tyro.conf.arg(help="the step that --shard computes")] = "features",
@@ -55,7 +56,7 @@ def reconstruct(
     """Photos in, cameras out: features, matches, poses, bundle adjustment, report."""
     from vgpa import pipeline
 
-    config = make_config(preset, seed, device, fix_intrinsics)
+    config = make_config(preset, seed, device, fix_intrinsics, reintegrate)
     features = replace(
         config.features,
         camera_model=camera_model,

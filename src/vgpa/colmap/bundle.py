@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 import pycolmap
+from numpy.typing import NDArray
 
 from vgpa.colmap.cameras import from_pycolmap
 from vgpa.colmap.model import model_to_pycolmap
@@ -41,16 +42,21 @@ class BundleOptions:
     min_images_for_principal_point: int | None = None
 
 
-def bundle_adjust(reconstruction: Reconstruction, keypoints: Keypoints, options: BundleOptions) -> Reconstruction:
-    """The same model with the poses, points and intrinsics that minimise the robust reprojection error."""
+def bundle_adjust(
+    reconstruction: Reconstruction,
+    keypoints: Keypoints,
+    options: BundleOptions,
+    free_images: NDArray[np.bool_] | None = None,
+) -> Reconstruction:
+    """The same model with the poses, points and intrinsics that minimise the robust reprojection error.
+
+    With a mask (num_images,) of free images, only their poses and the points they see move; the others stay.
+    """
     if reconstruction.num_registered < 2 or reconstruction.num_points == 0:
         return reconstruction
     model = model_to_pycolmap(reconstruction, keypoints)
     point_ids = sorted(model.points3D)
-    config = pycolmap.BundleAdjustmentConfig()
-    for image_id in model.reg_image_ids():
-        config.add_image(image_id)
-    config.fix_gauge(pycolmap.BundleAdjustmentGauge.TWO_CAMS_FROM_WORLD)
+    config = _free_config(model, reconstruction, free_images) if free_images is not None else _full_config(model)
     for camera_id in _weak_cameras(reconstruction, options.min_images_for_principal_point):
         config.set_constant_cam_intrinsics(camera_id)
     with silenced():
@@ -61,6 +67,31 @@ def bundle_adjust(reconstruction: Reconstruction, keypoints: Keypoints, options:
         poses=_read_poses(model, reconstruction),
         xyz=np.array([model.points3D[point_id].xyz for point_id in point_ids]),
     )
+
+
+def _full_config(model: pycolmap.Reconstruction) -> pycolmap.BundleAdjustmentConfig:
+    """All images move; two of them hold the world in place."""
+    config = pycolmap.BundleAdjustmentConfig()
+    for image_id in model.reg_image_ids():
+        config.add_image(image_id)
+    config.fix_gauge(pycolmap.BundleAdjustmentGauge.TWO_CAMS_FROM_WORLD)
+    return config
+
+
+def _free_config(
+    model: pycolmap.Reconstruction, reconstruction: Reconstruction, free_images: NDArray[np.bool_]
+) -> pycolmap.BundleAdjustmentConfig:
+    """Free images move, images that share points with them hold still, all others are left out."""
+    config = pycolmap.BundleAdjustmentConfig()
+    tracks = reconstruction.tracks
+    shared = np.zeros(len(tracks), dtype=np.bool_)
+    shared[tracks.track_idx[free_images[tracks.image_idx]]] = True
+    for k in np.unique(tracks.image_idx[shared[tracks.track_idx]]).tolist():
+        image = model.images[int(reconstruction.images.image_id[k])]
+        config.add_image(image.image_id)
+        if not free_images[k]:
+            config.set_constant_rig_from_world_pose(image.frame_id)
+    return config
 
 
 def _weak_cameras(reconstruction: Reconstruction, min_num: int | None) -> list[int]:

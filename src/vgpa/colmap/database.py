@@ -179,7 +179,10 @@ def _read_pairs(connection: sqlite3.Connection, images: ImageSet, keypoints: Key
     """Usable rows of two_view_geometries, in the order of their pair ids."""
     index = {int(image_id): k for k, image_id in enumerate(images.image_id)}
     num_keypoints = keypoints.num_of()
-    query = "SELECT pair_id, rows, data, config, F, E, H, qvec, tvec FROM two_view_geometries ORDER BY pair_id"
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(two_view_geometries)")}
+    # Databases of COLMAP before 3.6 know no relative poses.
+    pose = "qvec, tvec" if {"qvec", "tvec"} <= columns else "NULL, NULL"
+    query = f"SELECT pair_id, rows, data, config, F, E, H, {pose} FROM two_view_geometries ORDER BY pair_id"
     for pair_id, rows, data, config, f, e, h, qvec, tvec in connection.execute(query):
         id_i, id_j = divmod(pair_id, MAX_NUM_IMAGES)
         if config not in USABLE or rows <= 0:

@@ -46,6 +46,36 @@ def build_model(
     return _free_principal_points(model, keypoints, config, num_threads)
 
 
+def extend_model(
+    model: Reconstruction, poses: Poses, keypoints: Keypoints, tracks: Tracks, config: MappingConfig, num_threads: int
+) -> Reconstruction:
+    """The model with further images posed: their points are triangulated, and only they are adjusted.
+
+    An image that too few points support in the end is dropped again.
+    """
+    last = config.rounds[-1]
+    wanted = PointFilter(last.max_error_px, config.min_angle_deg, min_num_views=2)
+    # New poses are rough: observations that the last round would not believe help to settle them.
+    rough = replace(wanted, max_error_px=3 * last.max_error_px)
+    is_new = poses.is_known & ~model.poses.is_known
+    points = triangulate(model.images, poses, keypoints, tracks, rough)
+    options = _options(last, config, num_threads, refine_intrinsics=False)
+    settled = bundle_adjust(_model(model.images, poses, points), keypoints, options, free_images=is_new)
+    points = triangulate(settled.images, settled.poses, keypoints, tracks, wanted)
+    return _drop_weak_images(_model(settled.images, settled.poses, points), config)
+
+
+def _options(settings: BundleRound, config: MappingConfig, num_threads: int, refine_intrinsics: bool) -> BundleOptions:
+    return BundleOptions(
+        settings.loss,
+        settings.loss_scale_px,
+        settings.tolerance,
+        settings.max_iterations,
+        refine_intrinsics and not config.fix_intrinsics,
+        num_threads,
+    )
+
+
 def _free_principal_points(
     model: Reconstruction, keypoints: Keypoints, config: MappingConfig, num_threads: int
 ) -> Reconstruction:
@@ -59,9 +89,7 @@ def _free_principal_points(
     used = np.bincount(model.images.camera_idx[model.poses.is_known], minlength=len(model.images.cameras))
     if config.fix_intrinsics or min_num is None or used.max() < min_num:
         return model
-    options = BundleOptions(
-        last.loss, last.loss_scale_px, last.tolerance, last.max_iterations, True, num_threads, min_num
-    )
+    options = replace(_options(last, config, num_threads, True), min_images_for_principal_point=min_num)
     freed = bundle_adjust(model, keypoints, options)
     is_far = max(map(principal_point_offset, freed.images.cameras)) > MAX_PRINCIPAL_POINT_OFFSET
     before, after = (_huber_cost(m, keypoints, last.loss_scale_px) for m in (model, freed))
@@ -85,14 +113,7 @@ def _run_round(
     model = _drop_weak_images(_model(model.images, model.poses, points), config)
     if settings.min_num_covered is not None:
         model = _select_points(model, covering_tracks(model.tracks, settings.min_num_covered))
-    options = BundleOptions(
-        settings.loss,
-        settings.loss_scale_px,
-        settings.tolerance,
-        settings.max_iterations,
-        settings.refine_intrinsics and not config.fix_intrinsics,
-        num_threads,
-    )
+    options = _options(settings, config, num_threads, settings.refine_intrinsics)
     model = bundle_adjust(model, keypoints, options)
     points = keep_good(model.images, model.poses, keypoints, model.tracks, model.xyz, wanted)
     return _drop_weak_images(_model(model.images, model.poses, points), config)

@@ -10,6 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from vgpa.geometry.rigid import Rigid
+from vgpa.geometry.rotation import FloatArray, rotation_angle_rad
 from vgpa.scene.arrays import check_indices, checked
 
 UNIT_TOLERANCE = 1e-6
@@ -88,6 +89,12 @@ class ViewGraph:
         rank = np.empty(num, dtype=np.int64)
         rank[np.argsort(-np.bincount(labels, minlength=num), kind="stable")] = np.arange(num)
         return np.asarray(rank[labels])
+
+    def rotation_residuals_deg(self, rotation: FloatArray) -> FloatArray:
+        """(num_edges,) angle between each measured R_ij and R_j R_i^T of world-to-camera rotations (n, 3, 3)."""
+        i, j = self.edge_index
+        predicted = rotation[j] @ np.swapaxes(rotation[i], -1, -2)
+        return np.degrees(rotation_angle_rad(predicted, self.cam_j_from_cam_i.rotation))
 
     def subgraph(self, image_idx: NDArray[np.int64]) -> tuple[ViewGraph, NDArray[np.bool_]]:
         """The graph on the given images, renumbered in their (rising) order, and the mask of edges it keeps."""

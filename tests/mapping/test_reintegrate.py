@@ -1,0 +1,81 @@
+"""Lost images come back where they belong, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from tests.synthetic import Truth, make_problem
+from vgpa import config as presets
+from vgpa.config import Config, GraphConfig, ReintegrateConfig
+from vgpa.evaluate.scores import score_poses
+from vgpa.frontend.tracks import build_tracks
+from vgpa.geometry.rigid import Rigid
+from vgpa.mapping.reintegrate import find_lost_poses
+from vgpa.mapping.rounds import build_model, extend_model
+from vgpa.scene import Poses, Reconstruction
+from vgpa.solve import solve
+from vgpa.stages import StageLog
+
+LOST = np.arange(10) >= 8
+
+
+def fixed() -> Config:
+    config = presets.default()
+    return replace(config, mapping=replace(config.mapping, fix_intrinsics=True), num_threads=1)
+
+
+@pytest.fixture(scope="module")
+def truth() -> Truth:
+    return make_problem(10, 150, noise_px=0.4)
+
+
+@pytest.fixture(scope="module")
+def partial(truth: Truth) -> Reconstruction:
+    """A model of the first eight images."""
+    problem = truth.problem
+    poses = Poses.of_all(truth.cam_from_world).keep(~LOST)
+    tracks = build_tracks(problem, GraphConfig())
+    return build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping, num_threads=1)
+
+
+def test_lost_images_find_their_place(truth: Truth, partial: Reconstruction) -> None:
+    poses = find_lost_poses(truth.problem, partial, ReintegrateConfig())
+    assert poses.is_known.all()
+    tracks = build_tracks(truth.problem, GraphConfig())
+    model = extend_model(partial, poses, truth.problem.keypoints, tracks, fixed().mapping, num_threads=1)
+    assert model.num_registered == 10
+    assert score_poses(model.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.05
+    np.testing.assert_array_equal(
+        model.poses.cam_from_world.translation[~LOST], partial.poses.cam_from_world.translation[~LOST]
+    )
+
+
+def test_a_place_that_the_view_graph_denies_is_refused(truth: Truth, partial: Reconstruction) -> None:
+    graph = truth.problem.view_graph
+    rotation = graph.cam_j_from_cam_i.rotation.copy()
+    at_lost = (graph.edge_index == 9).any(axis=0)
+    rotation[at_lost] = Rotation.random(int(at_lost.sum()), random_state=0).as_matrix()
+    denied = replace(graph, cam_j_from_cam_i=Rigid.from_matrix(rotation, graph.cam_j_from_cam_i.translation))
+    poses = find_lost_poses(replace(truth.problem, view_graph=denied), partial, ReintegrateConfig())
+    np.testing.assert_array_equal(poses.is_known, np.arange(10) != 9)
+
+
+def test_an_image_without_enough_points_stays_lost(truth: Truth, partial: Reconstruction) -> None:
+    poses = find_lost_poses(truth.problem, partial, ReintegrateConfig(min_num_inliers=1000))
+    np.testing.assert_array_equal(poses.is_known, ~LOST)
+
+
+def test_an_image_cut_off_by_its_edges_comes_back_in_a_whole_run(truth: Truth) -> None:
+    """Most rotations of image 9 are wrong by 8 degrees in all directions: averaging cannot use it, resection can."""
+    graph = truth.problem.view_graph
+    rotation = graph.cam_j_from_cam_i.rotation.copy()
+    at_lost = np.flatnonzero((graph.edge_index == 9).any(axis=0))[:4]
+    rotation[at_lost] = Rotation.random(len(at_lost), random_state=1).as_matrix()
+    spoiled = replace(graph, cam_j_from_cam_i=Rigid.from_matrix(rotation, graph.cam_j_from_cam_i.translation))
+    solution = solve(replace(truth.problem, view_graph=spoiled), fixed(), StageLog())
+    assert solution.model.num_registered == 10
+    assert score_poses(solution.model.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.05
