@@ -11,8 +11,8 @@ from PIL import ExifTags, Image
 
 from vgpa.config import FeatureConfig
 from vgpa.errors import InputError
-from vgpa.frontend.cameras import PhotoFacts, assign_cameras, read_facts
-from vgpa.scene import FocalSource
+from vgpa.frontend.cameras import PhotoFacts, assign_cameras, counts_original_pixels, read_facts
+from vgpa.scene import Camera, FocalSource
 
 CONFIG = FeatureConfig()
 
@@ -93,6 +93,23 @@ def test_known_parameters_are_the_users(tmp_path: Path) -> None:
     camera = assigned["a.jpg"][1]
     assert camera.focal_source is FocalSource.USER
     np.testing.assert_array_equal(camera.params, [99, 60, 40, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("focal_px", "details", "expected"),
+    [
+        (7874.0, {37386: 50.0, 41486: 4000.0, 41488: 2}, True),
+        (7874.0, {37386: 50.0, 41486: 1574.8, 41488: 3}, True),
+        (1440.0, {37386: 50.0, 41486: 4000.0, 41488: 2}, False),
+        (7874.0, {37386: 50.0, 41989: 75}, False),
+        (7874.0, {37386: "nonsense", 41486: 4000.0, 41488: 9}, False),
+    ],
+)
+def test_focal_lengths_made_from_focal_plane_resolution_are_recognised(
+    focal_px: float, details: dict[int, object], expected: bool
+) -> None:
+    camera = Camera("SIMPLE_RADIAL", 1200, 800, np.array([focal_px, 600, 400, 0]), FocalSource.EXIF)
+    assert counts_original_pixels(camera, details) is expected
 
 
 def test_gps_is_read_with_its_hemispheres(tmp_path: Path) -> None:

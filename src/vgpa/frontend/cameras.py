@@ -18,6 +18,11 @@ from vgpa.config import FeatureConfig
 from vgpa.errors import InputError
 from vgpa.scene import Camera, FocalSource
 
+MIN_ORIGINAL_SIDE_PX = 2000
+"""Photos of cameras that write a focal-plane resolution are larger than this, unless somebody scaled them down."""
+MM_PER_UNIT = {2: 25.4, 3: 10.0}
+"""EXIF's units of resolution: inches and centimetres."""
+
 
 @dataclass(frozen=True)
 class PhotoFacts:
@@ -40,8 +45,11 @@ def read_facts(path: Path, model: str) -> PhotoFacts:
         exif, size = image.getexif(), image.size
         maker = " ".join(str(exif[tag]).strip() for tag in (ExifTags.Base.Make, ExifTags.Base.Model) if tag in exif)
         gps = _parse_gps(dict(exif.get_ifd(ExifTags.IFD.GPSInfo)))
+        details = dict(exif.get_ifd(ExifTags.IFD.Exif))
     # Reading EXIF's focal length decodes the whole photo; where there is no EXIF there is nothing to read.
     camera = infer_camera(path, model) if exif else guess_camera(size, model)
+    if max(size) < MIN_ORIGINAL_SIDE_PX and counts_original_pixels(camera, details):
+        camera = guess_camera(size, model)
     return PhotoFacts(camera, maker, gps)
 
 
@@ -78,6 +86,17 @@ def _camera_key(name: str, facts: dict[str, PhotoFacts], config: FeatureConfig) 
     if own.camera.focal_source is FocalSource.EXIF:
         return f"exif {own.maker} {size} {own.camera.params[0]:.3f} {settings}"
     return f"guess {size} {settings}" if _are_frames(facts) else f"image {name} {settings}"
+
+
+def counts_original_pixels(camera: Camera, details: dict[int, object]) -> bool:
+    """Whether a focal length was made from EXIF's focal-plane resolution, which counts pixels before any scaling."""
+    try:
+        unit_mm = MM_PER_UNIT[int(details[ExifTags.Base.FocalPlaneResolutionUnit])]  # type: ignore[call-overload]
+        focal_mm = float(details[ExifTags.Base.FocalLength])  # type: ignore[arg-type]
+        focal_px = focal_mm * float(details[ExifTags.Base.FocalPlaneXResolution]) / unit_mm  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        return False
+    return abs(float(camera.params[0]) - focal_px) <= 0.01 * focal_px
 
 
 def _are_frames(facts: dict[str, PhotoFacts]) -> bool:
