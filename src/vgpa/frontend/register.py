@@ -17,6 +17,9 @@ from vgpa.config import Config
 from vgpa.frontend.cameras import assign_cameras, read_facts
 from vgpa.frontend.photos import find_problem, list_photos, require_two
 
+CAMERA_RULES = 2
+"""Raised when the rules change by which photos get their cameras, so that stored ones are made anew."""
+
 
 def register_photos(images: Path, database: Path, config: Config) -> dict[str, str]:
     """Make the database hold the readable photos of the folder and their cameras.
@@ -62,7 +65,7 @@ def _settings(config: Config) -> dict[str, str]:
     features, verification = config.features, asdict(config.matching)
     matching = verification.pop("max_ratio")
     return {
-        "cameras": _digest(features.camera_model, features.camera_params, features.camera_mode),
+        "cameras": _digest(CAMERA_RULES, features.camera_model, features.camera_params, features.camera_mode),
         "matching": _digest(matching),
         "verification": _digest(verification, config.seed),
     }
