@@ -112,6 +112,19 @@ def test_focal_lengths_made_from_focal_plane_resolution_are_recognised(
     assert counts_original_pixels(camera, details) is expected
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_garbage_exif_is_no_exif_or_some_camera(seed: int, tmp_path: Path) -> None:
+    write_photo(tmp_path / "good.jpg", model="One", focal_35mm=28)
+    exif = bytearray(Image.open(tmp_path / "good.jpg").info["exif"])
+    rng = np.random.default_rng(seed)
+    for place in rng.integers(6, len(exif), 12):
+        exif[place] = rng.integers(0, 256)
+    Image.open(tmp_path / "good.jpg").save(tmp_path / "bad.jpg", exif=bytes(exif))
+    camera = read_facts(tmp_path / "bad.jpg", "SIMPLE_RADIAL").camera
+    assert np.isfinite(camera.params).all()
+    assert (camera.width_px, camera.height_px) == (120, 80)
+
+
 def test_gps_is_read_with_its_hemispheres(tmp_path: Path) -> None:
     tag = ExifTags.GPS
     gps = {

@@ -8,6 +8,7 @@ own.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -42,15 +43,25 @@ class PhotoFacts:
 def read_facts(path: Path, model: str) -> PhotoFacts:
     """Camera and position of a readable photo."""
     with Image.open(path) as image:
-        exif, size = image.getexif(), image.size
-        maker = " ".join(str(exif[tag]).strip() for tag in (ExifTags.Base.Make, ExifTags.Base.Model) if tag in exif)
-        gps = _parse_gps(dict(exif.get_ifd(ExifTags.IFD.GPSInfo)))
-        details = dict(exif.get_ifd(ExifTags.IFD.Exif))
+        size = image.size
+        exif, details, position = _read_exif(image)
+    maker = " ".join(str(exif[tag]).strip() for tag in (ExifTags.Base.Make, ExifTags.Base.Model) if tag in exif)
+    gps = _parse_gps(position)
     # Reading EXIF's focal length decodes the whole photo; where there is no EXIF there is nothing to read.
     camera = infer_camera(path, model) if exif else guess_camera(size, model)
     if max(size) < MIN_ORIGINAL_SIDE_PX and counts_original_pixels(camera, details):
         camera = guess_camera(size, model)
     return PhotoFacts(camera, maker, gps)
+
+
+def _read_exif(image: Image.Image) -> tuple[dict[int, object], dict[int, object], dict[int, object]]:
+    """EXIF's main, detail and GPS tags; empty where they are absent or garbage."""
+    try:
+        exif = image.getexif()
+        details, position = exif.get_ifd(ExifTags.IFD.Exif), exif.get_ifd(ExifTags.IFD.GPSInfo)
+        return dict(exif), dict(details), dict(position)
+    except (OSError, ValueError, SyntaxError, TypeError, KeyError, struct.error):
+        return {}, {}, {}
 
 
 def assign_cameras(facts: dict[str, PhotoFacts], config: FeatureConfig) -> dict[str, tuple[str, Camera]]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-
-from PIL import Image
 
 from vgpa.colmap.silence import silenced
 from vgpa.colmap.store import StoreImage, read_keys, read_settings, sync_store
@@ -32,9 +29,8 @@ def register_photos(images: Path, database: Path, config: Config) -> dict[str, s
     stored = {name: key for name, (key, _) in read_keys(database).items()}
     known = {name for name, key in stored.items() if keys.get(name) == key}
     unseen = [name for name in names if name not in known]
-    with warnings.catch_warnings(), ThreadPoolExecutor(config.num_threads) as pool:
-        # pillow warns of large photos and refuses those that are a danger; only the second matters to us.
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+    # What pillow and pycolmap warn of goes to the log; what they refuse is our business.
+    with silenced(), ThreadPoolExecutor(config.num_threads) as pool:
         problems = dict(zip(unseen, pool.map(find_problem, [images / name for name in unseen]), strict=True))
     unreadable = {name: problem for name, problem in problems.items() if problem is not None}
     readable = [name for name in names if name not in unreadable]
