@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from vgpa.colmap.tables import read_descriptors, read_positions
@@ -70,6 +71,7 @@ def read_pair_file(path: Path, names: Sequence[str]) -> list[Pair]:
 
 def _retrieved(database: Path, images: Path, names: Sequence[str], config: Config, top_k: int) -> list[Pair]:
     """Each photo with those that look most like it: by MegaLoc if it is given, else by their own features."""
+    vectors: NDArray[np.floating]
     if config.pairs.megaloc:
         # Loads torch, which nothing else in the front end needs.
         from vgpa.frontend.megaloc import describe_with_megaloc
