@@ -133,19 +133,19 @@ def _match_rays(problem: Problem) -> Rays:
 def _explain(
     everything: Problem, averaged: Averaged, image_idx: NDArray[np.int64], model: Reconstruction
 ) -> dict[str, ImageState]:
-    """What became of every image of the database: the first stage that lost it, or registered."""
+    """What became of every image of the database: registered, or the first stage that lost it for good."""
     num = len(everything.images)
     in_component = np.zeros(num, dtype=np.bool_)
     in_component[image_idx] = True
     placed = averaged.poses.scatter(image_idx, num).is_known
-    lost = (
+    fates = (
+        (model.poses.is_known, ImageState.REGISTERED),
         (everything.keypoints.num_of() == 0, ImageState.NO_FEATURES),
         (everything.view_graph.degree == 0, ImageState.NO_MATCHES),
         (~in_component, ImageState.NOT_IN_COMPONENT),
         (~placed, ImageState.FAILED_AVERAGING),
-        (~model.poses.is_known, ImageState.DROPPED_IN_BA),
     )
     return {
-        name: next((state for mask, state in lost if mask[k]), ImageState.REGISTERED)
+        name: next((state for mask, state in fates if mask[k]), ImageState.DROPPED_IN_BA)
         for k, name in enumerate(everything.images.names)
     }

@@ -16,7 +16,7 @@ from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rigid import Rigid
 from vgpa.mapping.reintegrate import find_lost_poses
 from vgpa.mapping.rounds import build_model, extend_model
-from vgpa.scene import Poses, Reconstruction
+from vgpa.scene import ImageState, Poses, Reconstruction
 from vgpa.solve import solve
 from vgpa.stages import StageLog
 
@@ -70,7 +70,7 @@ def test_an_image_without_enough_points_stays_lost(truth: Truth, partial: Recons
 
 
 def test_an_image_cut_off_by_its_edges_comes_back_in_a_whole_run(truth: Truth) -> None:
-    """Most rotations of image 9 are wrong by 8 degrees in all directions: averaging cannot use it, resection can."""
+    """Some rotations of image 9 are wrong; the whole run registers it all the same, and says so."""
     graph = truth.problem.view_graph
     rotation = graph.cam_j_from_cam_i.rotation.copy()
     at_lost = np.flatnonzero((graph.edge_index == 9).any(axis=0))[:4]
@@ -78,4 +78,15 @@ def test_an_image_cut_off_by_its_edges_comes_back_in_a_whole_run(truth: Truth) -
     spoiled = replace(graph, cam_j_from_cam_i=Rigid.from_matrix(rotation, graph.cam_j_from_cam_i.translation))
     solution = solve(replace(truth.problem, view_graph=spoiled), fixed(), StageLog())
     assert solution.model.num_registered == 10
+    assert set(solution.states.values()) == {ImageState.REGISTERED}
     assert score_poses(solution.model.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.05
+
+
+def test_an_image_outside_the_component_that_comes_back_is_called_registered(truth: Truth) -> None:
+    """Edges of image 9 have too few inliers to be trusted, but its matches reach enough points."""
+    graph = truth.problem.view_graph
+    weak = np.where((graph.edge_index == 9).any(axis=0), 20, graph.num_inliers)
+    solution = solve(replace(truth.problem, view_graph=replace(graph, num_inliers=weak)), fixed(), StageLog())
+    assert solution.reliable_graph.degree[9] == 0
+    assert solution.states["photo_09.jpg"] is ImageState.REGISTERED
+    assert sum(state is ImageState.REGISTERED for state in solution.states.values()) == solution.model.num_registered

@@ -44,6 +44,11 @@ def test_coarse_poses_become_exact(preset: str) -> None:
     assert scores.auc[1] > 0.9
 
 
+def test_a_preset_that_adjusts_a_subset_still_hands_out_every_point() -> None:
+    truth = make_problem(6, 500, noise_px=0.3)
+    assert solve(truth, Poses.of_all(truth.cam_from_world), "fast").num_points > 480
+
+
 def test_bad_matches_are_left_out() -> None:
     truth = make_problem(10, 150, noise_px=0.3)
     xy_px = truth.problem.keypoints.xy_px.copy()

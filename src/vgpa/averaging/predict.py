@@ -18,6 +18,7 @@ from torch import Tensor
 from vgpa.config import AveragingConfig, Device
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import normalize
+from vgpa.network.device import torch_device
 from vgpa.network.losses import relative_pose_loss
 from vgpa.network.posenet import PoseNet
 from vgpa.network.weights import load_posenet
@@ -30,7 +31,7 @@ SMALL_GRAPH = 2000
 
 def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> Rigid:
     """cam_from_world of every image by the network, fine-tuned on the graph if the config asks for it."""
-    where = torch.device("cuda" if device == "auto" and torch.cuda.is_available() else device.replace("auto", "cpu"))
+    where = torch_device(device)
     net = load_posenet(config.weights).to(where)
     tensors = graph_tensors(graph, where)
     with _few_threads(graph):

@@ -18,8 +18,10 @@ import torch
 from PIL import Image, ImageOps
 from torch import Tensor, nn
 
+from vgpa.config import Device
 from vgpa.errors import InputError
 from vgpa.geometry.rotation import FloatArray, normalize
+from vgpa.network.device import torch_device
 
 HUB = "hub"
 REPOSITORY = "gmberton/MegaLoc"
@@ -30,14 +32,14 @@ IMAGENET_MEAN = np.array([0.485, 0.456, 0.406])
 IMAGENET_DEVIATION = np.array([0.229, 0.224, 0.225])
 
 
-def describe_with_megaloc(folder: Path, names: Sequence[str], source: str, device: str) -> FloatArray:
+def describe_with_megaloc(folder: Path, names: Sequence[str], source: str, device: Device) -> FloatArray:
     """One unit vector per named photo of the folder, (num_photos, d).
 
     Args:
         source: "hub", or the path of a local clone of the hub repository.
         device: "auto", or where torch runs the network.
     """
-    where = torch.device("cuda" if device == "auto" and torch.cuda.is_available() else device.replace("auto", "cpu"))
+    where = torch_device(device)
     network = _load_network(source, where)
     starts = range(0, len(names), PHOTOS_PER_BATCH)
     batches = ([_read_photo(folder / name) for name in names[k : k + PHOTOS_PER_BATCH]] for k in starts)

@@ -43,7 +43,18 @@ def build_model(
                 f"No two images share enough points after round {number + 1} of bundle adjustment",
                 "Add photos with more overlap, or check that they show one rigid scene",
             )
+    if config.rounds[-1].min_num_covered is not None:
+        model = _with_all_points(model, keypoints, tracks, config)
     return _free_principal_points(model, keypoints, config, num_threads)
+
+
+def _with_all_points(
+    model: Reconstruction, keypoints: Keypoints, tracks: Tracks, config: MappingConfig
+) -> Reconstruction:
+    """The points of every track under the final poses, where the last round adjusted a subset only."""
+    wanted = PointFilter(config.rounds[-1].max_error_px, config.min_angle_deg, min_num_views=2)
+    points = triangulate(model.images, model.poses, keypoints, tracks, wanted)
+    return _drop_weak_images(_model(model.images, model.poses, points), config)
 
 
 def extend_model(
