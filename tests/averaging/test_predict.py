@@ -17,7 +17,7 @@ def loss_of(config: AveragingConfig) -> float:
     poses = predict_poses(GRAPH, config, "cpu")
     quaternion = torch.tensor(poses.quaternion_wxyz, dtype=torch.float32)
     translation = torch.tensor(poses.translation, dtype=torch.float32)
-    return float(relative_pose_loss(quaternion, translation, *graph_tensors(GRAPH, torch.device("cpu"))))
+    return float(relative_pose_loss(quaternion, translation, graph_tensors(GRAPH, torch.device("cpu"))))
 
 
 def test_prediction_is_repeatable() -> None:

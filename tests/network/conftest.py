@@ -10,22 +10,16 @@ import torch
 from torch import Tensor
 
 from vgpa.geometry.torch_rotation import exp_map, matrix_to_quaternion_wxyz
+from vgpa.network.graph import GraphTensors
 
 
 @dataclass(frozen=True)
 class Graph:
     """Exact relative poses of random cameras; (quaternion_wxyz, translation) are the true cam_from_world."""
 
-    edge_index: Tensor
-    rotation: Tensor
-    direction: Tensor
-    has_direction: Tensor
+    measured: GraphTensors
     quaternion_wxyz: Tensor
     translation: Tensor
-
-    @property
-    def measured(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return self.edge_index, self.rotation, self.direction, self.has_direction
 
 
 def make_random_graph(seed: int, num_cams: int = 9, dtype: torch.dtype = torch.float32) -> Graph:
@@ -44,7 +38,10 @@ def make_random_graph(seed: int, num_cams: int = 9, dtype: torch.dtype = torch.f
     has_direction = torch.rand(len(i), generator=generator) > 0.2
     direction = torch.where(has_direction[:, None], direction, 0.0)
     quaternion_wxyz = matrix_to_quaternion_wxyz(rotation)
-    return Graph(torch.stack((i, j)), relative, direction, has_direction, quaternion_wxyz, translation)
+    num_matches = torch.randint(30, 500, (len(i),), generator=generator)
+    graph_idx = torch.zeros(num_cams, dtype=torch.int64)
+    measured = GraphTensors(torch.stack((i, j)), relative, direction, has_direction, num_matches, graph_idx)
+    return Graph(measured, quaternion_wxyz, translation)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgpa.geometry.torch_rotation import exp_map, matrix_to_quaternion_wxyz, quaternion_wxyz_to_matrix
+from vgpa.network.graph import GraphTensors
 from vgpa.network.losses import relative_pose_loss
 
 FLOAT64 = torch.float64
@@ -27,7 +29,7 @@ def wrong_poses(seed: int, num_cams: int = 9) -> tuple[torch.Tensor, torch.Tenso
 @settings(max_examples=15, deadline=None)
 def test_true_poses_have_no_loss(random_graph: Callable[..., Any], seed: int) -> None:
     graph = random_graph(seed, dtype=FLOAT64)
-    assert float(relative_pose_loss(graph.quaternion_wxyz, graph.translation, *graph.measured)) < 1e-7
+    assert float(relative_pose_loss(graph.quaternion_wxyz, graph.translation, graph.measured)) < 1e-7
 
 
 @given(seed=st.integers(0, 10_000), scale=st.floats(0.01, 100))
@@ -40,8 +42,8 @@ def test_a_similarity_of_the_world_changes_nothing(random_graph: Callable[..., A
     rotation = quaternion_wxyz_to_matrix(quaternion_wxyz)
     moved_quaternion = matrix_to_quaternion_wxyz(rotation @ old_from_new)
     moved_translation = scale * translation + rotation @ shift
-    before = relative_pose_loss(quaternion_wxyz, translation, *graph.measured)
-    after = relative_pose_loss(moved_quaternion, moved_translation, *graph.measured)
+    before = relative_pose_loss(quaternion_wxyz, translation, graph.measured)
+    after = relative_pose_loss(moved_quaternion, moved_translation, graph.measured)
     torch.testing.assert_close(after, before, atol=1e-9, rtol=1e-9)
 
 
@@ -50,11 +52,15 @@ def test_loss_is_the_sum_of_mean_angles() -> None:
     turn = exp_map(torch.tensor([0.0, 0.0, 0.3]))
     quaternion_wxyz = matrix_to_quaternion_wxyz(torch.stack((torch.eye(3), turn)))
     translation = torch.stack((torch.zeros(3), turn @ torch.tensor([-1.0, 0.0, 0.0])))
-    edge_index = torch.tensor([[0], [1]])
-    direction = torch.tensor([[-1.0, 0.0, 0.0]])
-    loss = relative_pose_loss(
-        quaternion_wxyz, translation, edge_index, torch.eye(3)[None], direction, torch.tensor([True])
+    graph = GraphTensors(
+        edge_index=torch.tensor([[0], [1]]),
+        rotation=torch.eye(3)[None],
+        direction=torch.tensor([[-1.0, 0.0, 0.0]]),
+        has_direction=torch.tensor([True]),
+        num_matches=torch.tensor([100]),
+        graph_idx=torch.tensor([0, 0]),
     )
+    loss = relative_pose_loss(quaternion_wxyz, translation, graph)
     # Camera 1 is turned, so its direction is off by 0.3; seen from camera 0 the direction is right.
     assert float(loss) == pytest.approx(0.3 + 0.5 * (0.3 + 0.0), abs=1e-5)
 
@@ -62,24 +68,23 @@ def test_loss_is_the_sum_of_mean_angles() -> None:
 def test_a_batch_of_graphs_is_the_mean_of_their_losses(random_graph: Callable[..., Any]) -> None:
     first, second = random_graph(1, dtype=FLOAT64), random_graph(2, num_cams=5, dtype=FLOAT64)
     poses, other = wrong_poses(1), wrong_poses(2, num_cams=5)
-    apart = (relative_pose_loss(*poses, *first.measured), relative_pose_loss(*other, *second.measured))
+    apart = (relative_pose_loss(*poses, first.measured), relative_pose_loss(*other, second.measured))
     together = relative_pose_loss(
         *(torch.cat(pair) for pair in zip(poses, other, strict=True)),
-        torch.cat((first.edge_index, second.edge_index + 9), dim=1),
-        *(torch.cat(pair) for pair in zip(first.measured[1:], second.measured[1:], strict=True)),
-        graph_idx=torch.tensor([0] * 9 + [1] * 5),
+        GraphTensors.join([first.measured, second.measured]),
     )
     torch.testing.assert_close(together, sum(apart) / 2)
 
 
 def test_only_edges_with_a_direction_enter_the_direction_term(random_graph: Callable[..., Any]) -> None:
     graph, poses = random_graph(3, dtype=FLOAT64), wrong_poses(3)
-    junk = torch.where(graph.has_direction[:, None], graph.direction, 7.0)
-    expected = relative_pose_loss(*poses, *graph.measured)
-    got = relative_pose_loss(*poses, graph.edge_index, graph.rotation, junk, graph.has_direction)
+    measured = graph.measured
+    junk = torch.where(measured.has_direction[:, None], measured.direction, 7.0)
+    expected = relative_pose_loss(*poses, graph.measured)
+    got = relative_pose_loss(*poses, replace(measured, direction=junk))
     torch.testing.assert_close(got, expected)
-    no_direction = torch.zeros_like(graph.has_direction)
-    rotation_only = relative_pose_loss(*poses, *graph.measured[:3], no_direction)
+    no_direction = torch.zeros_like(measured.has_direction)
+    rotation_only = relative_pose_loss(*poses, replace(measured, has_direction=no_direction))
     assert 0 < float(rotation_only) < float(expected)
 
 
@@ -87,15 +92,15 @@ def test_only_edges_with_a_direction_enter_the_direction_term(random_graph: Call
 def test_gradients_are_finite_and_bounded_in_the_worst_cases(random_graph: Callable[..., Any], case: str) -> None:
     graph = random_graph(7)
     quaternion_wxyz, translation = graph.quaternion_wxyz.clone(), graph.translation.clone()
-    rotation, direction = graph.rotation, graph.direction
+    measured = graph.measured
     if case == "half_turn":
-        rotation = rotation @ torch.diag(torch.tensor([1.0, -1.0, -1.0]))
-        direction = -direction
+        turned = measured.rotation @ torch.diag(torch.tensor([1.0, -1.0, -1.0]))
+        measured = replace(measured, rotation=turned, direction=-measured.direction)
     if case == "same_centre":
         translation = torch.zeros_like(translation)
     quaternion_wxyz.requires_grad_()
     translation.requires_grad_()
-    loss = relative_pose_loss(quaternion_wxyz, translation, graph.edge_index, rotation, direction, graph.has_direction)
+    loss = relative_pose_loss(quaternion_wxyz, translation, measured)
     loss.backward()
     assert torch.isfinite(loss)
     for gradient in (quaternion_wxyz.grad, translation.grad):

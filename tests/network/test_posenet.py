@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vgpa.network.graph import GraphTensors
 from vgpa.network.layers import MessageLayer, mean_by_index
 from vgpa.network.posenet import PoseNet, PoseNetConfig
 
@@ -25,11 +27,11 @@ def make_net(config: PoseNetConfig = SMALL) -> PoseNet:
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=15, deadline=None)
 def test_relabelling_cameras_relabels_poses(random_graph: Callable[..., Any], seed: int) -> None:
-    graph, net = random_graph(seed), make_net()
+    graph, net = random_graph(seed).measured, make_net()
     generator = torch.Generator().manual_seed(seed)
-    num_cams = len(graph.translation)
+    num_cams = graph.num_cams
     new_label = torch.randperm(num_cams, generator=generator)
-    order = torch.randperm(graph.edge_index.shape[1], generator=generator)
+    order = torch.randperm(graph.num_edges, generator=generator)
 
     i, j = new_label[graph.edge_index[:, order]]
     rotation, direction = graph.rotation[order], graph.direction[order]
@@ -40,31 +42,36 @@ def test_relabelling_cameras_relabels_poses(random_graph: Callable[..., Any], se
     direction = torch.where(swap[:, None], reverse_direction, direction)
 
     with torch.no_grad():
-        expected = net(*graph.measured, num_cams)
-        relabelled = net(edge_index, rotation, direction, graph.has_direction[order], num_cams)
+        expected = net(graph)
+        relabelled = net(
+            replace(
+                graph,
+                edge_index=edge_index,
+                rotation=rotation,
+                direction=direction,
+                has_direction=graph.has_direction[order],
+                num_matches=graph.num_matches[order],
+            )
+        )
     for ours, theirs in zip(relabelled, expected, strict=True):
         torch.testing.assert_close(ours[new_label], theirs, atol=1e-5, rtol=1e-5)
 
 
 def test_graphs_of_a_disjoint_union_do_not_see_each_other(random_graph: Callable[..., Any]) -> None:
-    first, second, net = random_graph(1), random_graph(2, num_cams=5), make_net()
-    joined = [
-        torch.cat((first.edge_index, second.edge_index + 9), dim=1),
-        *(torch.cat(pair) for pair in zip(first.measured[1:], second.measured[1:], strict=True)),
-    ]
+    first, second, net = random_graph(1).measured, random_graph(2, num_cams=5).measured, make_net()
     with torch.no_grad():
-        together = net(*joined, 14)
-        apart = [torch.cat(pair) for pair in zip(net(*first.measured, 9), net(*second.measured, 5), strict=True)]
+        together = net(GraphTensors.join([first, second]))
+        apart = [torch.cat(pair) for pair in zip(net(first), net(second), strict=True)]
     for ours, theirs in zip(together, apart, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
 
 
 def test_edges_without_a_direction_ignore_what_stands_there(random_graph: Callable[..., Any]) -> None:
-    graph, net = random_graph(4), make_net()
+    graph, net = random_graph(4).measured, make_net()
     junk = torch.where(graph.has_direction[:, None], graph.direction, torch.nan)
     with torch.no_grad():
-        expected = net(*graph.measured, 9)
-        got = net(graph.edge_index, graph.rotation, junk, graph.has_direction, 9)
+        expected = net(graph)
+        got = net(replace(graph, direction=junk))
     torch.testing.assert_close(got, expected)
 
 
@@ -91,7 +98,7 @@ def test_paper_sizes_start_and_unit_quaternions(random_graph: Callable[..., Any]
     assert (config.width, config.num_layers) == (256, 3)
     torch.manual_seed(0)
     net, graph = PoseNet(config).eval(), random_graph(0)
-    quaternion_wxyz, translation = net(*graph.measured, 9)
+    quaternion_wxyz, translation = net(graph.measured)
     assert quaternion_wxyz.shape == (9, 4)
     assert translation.shape == (9, 3)
     torch.testing.assert_close(quaternion_wxyz.norm(dim=1), torch.ones(9))
@@ -100,7 +107,7 @@ def test_paper_sizes_start_and_unit_quaternions(random_graph: Callable[..., Any]
 
 def test_gradients_reach_every_parameter_and_are_finite(random_graph: Callable[..., Any]) -> None:
     net, graph = make_net(), random_graph(5)
-    quaternion_wxyz, translation = net(*graph.measured, 9)
+    quaternion_wxyz, translation = net(graph.measured)
     (quaternion_wxyz[:, 1:].sum() + translation.square().sum()).backward()
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None, name

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from vgpa.geometry.torch_rotation import exp_map, matrix_to_quaternion_wxyz
+from vgpa.network.graph import GraphTensors
 from vgpa.train.scores import score_pairs
 from vgpa.train.worlds import WorldBatch, WorldOptions, make_worlds
 
@@ -46,14 +47,16 @@ def test_mirrored_centres_score_no_pose() -> None:
 
 def test_fifteen_degrees_score_one_half() -> None:
     num_cams = 2
-    pair = WorldBatch(
-        num_graphs=1,
-        graph_idx=torch.zeros(num_cams, dtype=torch.int64),
+    graph = GraphTensors(
         edge_index=torch.tensor([[0], [1]]),
         rotation=torch.eye(3)[None],
         direction=torch.tensor([[1.0, 0.0, 0.0]]),
         has_direction=torch.tensor([True]),
-        num_shared=torch.tensor([100]),
+        num_matches=torch.tensor([100]),
+        graph_idx=torch.zeros(num_cams, dtype=torch.int64),
+    )
+    pair = WorldBatch(
+        graph=graph,
         is_wrong=torch.tensor([False]),
         cam_from_world=torch.eye(3).expand(num_cams, 3, 3),
         centre=torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]),

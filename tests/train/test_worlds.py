@@ -24,13 +24,13 @@ def worlds_of(seed: int, num_graphs: int = 6, options: WorldOptions = SMALL) -> 
 
 def errors_deg(worlds: WorldBatch) -> tuple[torch.Tensor, torch.Tensor]:
     """Rotation and direction errors (E,) of the measured edges."""
-    i, j = worlds.edge_index
+    i, j = worlds.graph.edge_index
     rotation = worlds.cam_from_world[j] @ worlds.cam_from_world[i].mT
     offset = (worlds.cam_from_world[j] @ (worlds.centre[i] - worlds.centre[j])[:, :, None]).squeeze(-1)
     direction = torch.nn.functional.normalize(offset, dim=-1)
     return (
-        rotation_angle(rotation, worlds.rotation).rad2deg(),
-        direction_angle(direction, worlds.direction).rad2deg(),
+        rotation_angle(rotation, worlds.graph.rotation).rad2deg(),
+        direction_angle(direction, worlds.graph.direction).rad2deg(),
     )
 
 
@@ -38,26 +38,26 @@ def errors_deg(worlds: WorldBatch) -> tuple[torch.Tensor, torch.Tensor]:
 @settings(max_examples=10, deadline=None)
 def test_correct_edges_connect_every_graph_and_no_edge_joins_two(seed: int) -> None:
     worlds = worlds_of(seed)
-    i, j = worlds.edge_index[:, ~worlds.is_wrong].numpy()
-    adjacency = coo_array((np.ones(len(i)), (i, j)), shape=(worlds.num_cams, worlds.num_cams))
+    i, j = worlds.graph.edge_index[:, ~worlds.is_wrong].numpy()
+    adjacency = coo_array((np.ones(len(i)), (i, j)), shape=(worlds.graph.num_cams, worlds.graph.num_cams))
     num_components, _ = connected_components(adjacency, directed=False)
-    assert num_components == len(worlds.graph_idx.unique())
-    i, j = worlds.edge_index
-    assert (worlds.graph_idx[i] == worlds.graph_idx[j]).all()
+    assert num_components == len(worlds.graph.graph_idx.unique())
+    i, j = worlds.graph.edge_index
+    assert (worlds.graph.graph_idx[i] == worlds.graph.graph_idx[j]).all()
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=10, deadline=None)
 def test_edges_are_well_formed(seed: int) -> None:
     worlds = worlds_of(seed)
-    i, j = worlds.edge_index
+    i, j = worlds.graph.edge_index
     assert (i < j).all()
-    assert len(torch.unique(worlds.edge_index, dim=1).T) == len(i)
-    identity = torch.eye(3).expand_as(worlds.rotation)
-    torch.testing.assert_close(worlds.rotation @ worlds.rotation.mT, identity, atol=1e-5, rtol=0)
-    torch.testing.assert_close(torch.linalg.det(worlds.rotation), torch.ones(len(i)))
-    torch.testing.assert_close(worlds.direction.norm(dim=1), torch.ones(len(i)))
-    assert (worlds.num_shared > 0).all()
+    assert len(torch.unique(worlds.graph.edge_index, dim=1).T) == len(i)
+    identity = torch.eye(3).expand_as(worlds.graph.rotation)
+    torch.testing.assert_close(worlds.graph.rotation @ worlds.graph.rotation.mT, identity, atol=1e-5, rtol=0)
+    torch.testing.assert_close(torch.linalg.det(worlds.graph.rotation), torch.ones(len(i)))
+    torch.testing.assert_close(worlds.graph.direction.norm(dim=1), torch.ones(len(i)))
+    assert (worlds.graph.num_matches > 0).all()
 
 
 def test_same_seed_same_worlds() -> None:
@@ -72,17 +72,17 @@ def test_correct_edges_are_close_to_the_truth_and_wrong_ones_are_not() -> None:
     rotation_deg, direction_deg = errors_deg(worlds)
     correct = ~worlds.is_wrong
     assert 0.05 < rotation_deg[correct].median() < 1.0
-    assert 0.2 < direction_deg[correct & worlds.has_direction].median() < 4.0
+    assert 0.2 < direction_deg[correct & worlds.graph.has_direction].median() < 4.0
     assert rotation_deg[worlds.is_wrong].median() > 30
     assert 0.05 < worlds.is_wrong.float().mean() < 0.4
-    shared = worlds.num_shared.float()
+    shared = worlds.graph.num_matches.float()
     assert shared[worlds.is_wrong].median() < shared[correct].median(), "doubt falls on weak edges"
 
 
 def test_noise_shrinks_with_matches() -> None:
     worlds = worlds_of(4, num_graphs=25)
     rotation_deg, _ = errors_deg(worlds)
-    many = worlds.num_shared > worlds.num_shared.median()
+    many = worlds.graph.num_matches > worlds.graph.num_matches.median()
     correct = ~worlds.is_wrong
     assert rotation_deg[correct & many].median() < rotation_deg[correct & ~many].median()
 
@@ -95,6 +95,6 @@ def test_worlds_without_mistakes() -> None:
 @pytest.mark.parametrize("num_graphs", [1, 3, 8])
 def test_as_many_graphs_as_asked_of_the_sizes_asked(num_graphs: int) -> None:
     worlds = worlds_of(6, num_graphs)
-    assert worlds.num_graphs == num_graphs
-    assert int(worlds.graph_idx.max()) < num_graphs
-    assert worlds.graph_idx.bincount().max() <= SMALL.num_cams[1]
+    assert worlds.graph.num_graphs == num_graphs
+    assert int(worlds.graph.graph_idx.max()) < num_graphs
+    assert worlds.graph.graph_idx.bincount().max() <= SMALL.num_cams[1]

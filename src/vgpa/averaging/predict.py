@@ -19,12 +19,12 @@ from vgpa.config import AveragingConfig, Device
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import normalize
 from vgpa.network.device import torch_device
+from vgpa.network.graph import GraphTensors
 from vgpa.network.losses import relative_pose_loss
 from vgpa.network.posenet import PoseNet
 from vgpa.network.weights import load_posenet
 from vgpa.scene import ViewGraph
 
-GraphTensors = tuple[Tensor, Tensor, Tensor, Tensor]
 SMALL_GRAPH = 2000
 """Edges below which the network runs on one thread."""
 
@@ -36,19 +36,19 @@ def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> 
     tensors = graph_tensors(graph, where)
     with _few_threads(graph):
         if config.finetune_steps > 0:
-            net = finetune(net, tensors, graph.num_images, config)
+            net = finetune(net, tensors, config)
         with torch.no_grad():
-            return poses_from_tensors(*net(*tensors, graph.num_images))
+            return poses_from_tensors(*net(tensors))
 
 
-def finetune(net: PoseNet, tensors: GraphTensors, num_images: int, config: AveragingConfig) -> PoseNet:
+def finetune(net: PoseNet, graph: GraphTensors, config: AveragingConfig) -> PoseNet:
     """The network after some steps on this graph's own consistency loss (eq. 1); the best iterate is kept."""
     net = copy.deepcopy(net)
     optimizer = torch.optim.Adam(net.parameters(), lr=config.finetune_learning_rate)
     best_loss, best_state = math.inf, copy.deepcopy(net.state_dict())
     for step in range(config.finetune_steps + 1):
-        quaternion_wxyz, translation = net(*tensors, num_images)
-        loss = relative_pose_loss(quaternion_wxyz, translation, *tensors)
+        quaternion_wxyz, translation = net(graph)
+        loss = relative_pose_loss(quaternion_wxyz, translation, graph)
         if loss.item() < best_loss:
             best_loss, best_state = loss.item(), copy.deepcopy(net.state_dict())
         if step == config.finetune_steps:
@@ -77,13 +77,15 @@ def _few_threads(graph: ViewGraph) -> Iterator[None]:
 
 
 def graph_tensors(graph: ViewGraph, device: torch.device) -> GraphTensors:
-    """(edge_index, rotation, direction, has_direction) as float32 tensors: what the network and its loss read."""
+    """The graph as float32 tensors: what the network and its loss read."""
     motion = graph.cam_j_from_cam_i
-    return (
+    return GraphTensors(
         torch.tensor(graph.edge_index, device=device),
         torch.tensor(motion.rotation, dtype=torch.float32, device=device),
         torch.tensor(motion.translation, dtype=torch.float32, device=device),
         torch.tensor(graph.has_direction, device=device),
+        torch.tensor(graph.num_inliers, device=device),
+        torch.zeros(graph.num_images, dtype=torch.int64, device=device),
     )
 
 

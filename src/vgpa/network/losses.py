@@ -18,6 +18,7 @@ from vgpa.geometry.torch_rotation import (
     quaternion_wxyz_to_matrix,
     rotation_angle,
 )
+from vgpa.network.graph import GraphTensors
 from vgpa.network.layers import mean_by_index
 
 # Baselines below this part of the graph's size count as short: their pull on the poses is bounded.
@@ -25,45 +26,32 @@ _SHORT_BASELINE = 1e-3
 _MIN_GRAPH_SIZE = 1e-9
 
 
-def relative_pose_loss(
-    quaternion_wxyz: Tensor,
-    translation: Tensor,
-    edge_index: Tensor,
-    rotation: Tensor,
-    direction: Tensor,
-    has_direction: Tensor,
-    graph_idx: Tensor | None = None,
-) -> Tensor:
+def relative_pose_loss(quaternion_wxyz: Tensor, translation: Tensor, graph: GraphTensors) -> Tensor:
     """Mean rotation angle plus mean direction angle over the edges, in radians (eq. 1 and 2).
 
     quaternion_wxyz (N, 4), translation (N, 3): predicted cam_from_world.
-    edge_index (2, E), rotation (E, 3, 3), direction (E, 3), has_direction (E,): the measured
-    cam_j_from_cam_i. Directions are compared at both ends of an edge.
-    graph_idx (N,): the graph of each camera when several graphs are given as one disjoint union;
-    the result is then the mean of their losses.
+    Directions are compared at both ends of an edge. Of several graphs the result is the mean of their losses.
     """
-    if graph_idx is None:
-        graph_idx = edge_index.new_zeros(len(translation))
-    num_graphs = int(graph_idx.max()) + 1
-    i, j = edge_index
+    graph_idx, num_graphs = graph.graph_idx, graph.num_graphs
+    i, j = graph.edge_index
     cam_from_world = quaternion_wxyz_to_matrix(quaternion_wxyz)
     predicted_rotation = cam_from_world[j] @ cam_from_world[i].transpose(-1, -2)
-    rotation_error = rotation_angle(predicted_rotation, rotation)
+    rotation_error = rotation_angle(predicted_rotation, graph.rotation)
 
     centre = -_rotate_back(cam_from_world, translation)
     centre = _fix_gauge(centre, graph_idx, num_graphs)
     offset = centre[i] - centre[j]
     # Masked edges still need a unit vector: the angle to a zero vector has no gradient.
-    unit_z = direction.new_tensor((0.0, 0.0, 1.0))
-    at_j = torch.where(has_direction[:, None], direction, unit_z)
-    at_i = -_rotate_back(rotation, at_j)
+    unit_z = graph.direction.new_tensor((0.0, 0.0, 1.0))
+    at_j = torch.where(graph.has_direction[:, None], graph.direction, unit_z)
+    at_i = -_rotate_back(graph.rotation, at_j)
     direction_error = 0.5 * (
         direction_angle(_bounded_unit(_rotate(cam_from_world[j], offset)), at_j)
         + direction_angle(_bounded_unit(_rotate(cam_from_world[i], -offset)), at_i)
     )
     edge_graph_idx = graph_idx[i]
     rotation_loss = mean_by_index(rotation_error, edge_graph_idx, num_graphs)
-    seen = has_direction.to(direction_error.dtype)
+    seen = graph.has_direction.to(direction_error.dtype)
     seen_part = mean_by_index(seen, edge_graph_idx, num_graphs).clamp(min=_MIN_GRAPH_SIZE)
     direction_loss = mean_by_index(seen * direction_error, edge_graph_idx, num_graphs) / seen_part
     return torch.mean(rotation_loss + direction_loss)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vgpa.geometry.torch_rotation import log_map
+from vgpa.network.graph import GraphTensors
 from vgpa.network.layers import MessageLayer, make_mlp
 
 _HEAD_INIT_STD = 0.01
@@ -43,26 +44,14 @@ class PoseNet(nn.Module):
         self.head = make_mlp(width, width, width, 7)
         self._start_near_identity()
 
-    def forward(
-        self,
-        edge_index: Tensor,
-        rotation: Tensor,
-        direction: Tensor,
-        has_direction: Tensor,
-        num_cams: int,
-    ) -> tuple[Tensor, Tensor]:
-        """Predict the pose of every camera.
-
-        edge_index: (2, E) int64, undirected edges (i, j), each once.
-        rotation, direction: (E, 3, 3) and unit (E, 3), the measured cam_j_from_cam_i.
-        has_direction: (E,) bool; where False the direction is ignored (a zero vector is fed).
-        Returns cam_from_world: unit quaternion_wxyz (N, 4) and translation (N, 3).
-        """
-        measured = torch.where(has_direction[:, None], direction, 0.0)
-        e = self.phi_e(both_ways_feature(rotation, measured))
-        receiver = torch.cat((edge_index[0], edge_index[1]))
-        sender = torch.cat((edge_index[1], edge_index[0]))
-        h = self.token.expand(num_cams, -1)
+    def forward(self, graph: GraphTensors) -> tuple[Tensor, Tensor]:
+        """cam_from_world of every camera: unit quaternion_wxyz (N, 4) and translation (N, 3)."""
+        # Where there is no direction a zero vector is fed.
+        measured = torch.where(graph.has_direction[:, None], graph.direction, 0.0)
+        e = self.phi_e(both_ways_feature(graph.rotation, measured))
+        receiver = torch.cat((graph.edge_index[0], graph.edge_index[1]))
+        sender = torch.cat((graph.edge_index[1], graph.edge_index[0]))
+        h = self.token.expand(graph.num_cams, -1)
         for layer in self.layers:
             h = layer(h, e, receiver, sender)
         translation, quaternion_wxyz = self.head(h).split((3, 4), dim=-1)

@@ -127,8 +127,8 @@ def _validation_worlds(options: TrainOptions) -> list[WorldBatch]:
 def _take_step(net: PoseNet, optimizer: torch.optim.Optimizer, worlds: WorldBatch) -> torch.Tensor:
     """One gradient step; returns the loss, detached and still on the device."""
     net.train()
-    quaternion_wxyz, translation = net(*worlds.measured, worlds.num_cams)
-    loss = relative_pose_loss(quaternion_wxyz, translation, *worlds.measured, worlds.graph_idx)
+    quaternion_wxyz, translation = net(worlds.graph)
+    loss = relative_pose_loss(quaternion_wxyz, translation, worlds.graph)
     optimizer.zero_grad()
     torch.autograd.backward(loss)
     torch.nn.utils.clip_grad_norm_(net.parameters(), _MAX_GRADIENT_NORM)
@@ -142,8 +142,8 @@ def _validate(net: PoseNet, validation: list[WorldBatch]) -> tuple[float, float,
     net.eval()
     rows = []
     for worlds in validation:
-        quaternion_wxyz, translation = net(*worlds.measured, worlds.num_cams)
-        loss = relative_pose_loss(quaternion_wxyz, translation, *worlds.measured, worlds.graph_idx)
+        quaternion_wxyz, translation = net(worlds.graph)
+        loss = relative_pose_loss(quaternion_wxyz, translation, worlds.graph)
         scores = score_pairs(quaternion_wxyz, translation, worlds)
         rows.append((float(loss), scores.rotation_auc_30, scores.pose_auc_30))
     loss_mean, rotation_auc, pose_auc = torch.tensor(rows, dtype=torch.float64).mean(0).tolist()

@@ -36,8 +36,8 @@ def score_pairs(quaternion_wxyz: Tensor, translation: Tensor, worlds: WorldBatch
     rotation = quaternion_wxyz_to_matrix(quaternion_wxyz)
     centre = -torch.einsum("nba,nb->na", rotation, translation)
     totals = []
-    for graph in range(worlds.num_graphs):
-        cams = (worlds.graph_idx == graph).nonzero().squeeze(-1)
+    for graph in range(worlds.graph.num_graphs):
+        cams = (worlds.graph.graph_idx == graph).nonzero().squeeze(-1)
         if len(cams) < 2:
             continue
         i, j = cams[torch.triu_indices(len(cams), len(cams), offset=1, device=cams.device)]

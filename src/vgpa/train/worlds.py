@@ -15,6 +15,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
+from vgpa.network.graph import GraphTensors
 from vgpa.train.covisibility import draw_fov, find_covisibility, find_visible, hold_cameras
 from vgpa.train.draw import Draw
 from vgpa.train.layouts import KINDS, Layout
@@ -34,28 +35,12 @@ class WorldOptions:
 
 @dataclass(frozen=True)
 class WorldBatch:
-    """Several view graphs as one disjoint union of N cameras and E edges, with their truth."""
+    """Several view graphs side by side (edges have i < j), with their truth."""
 
-    num_graphs: int
-    graph_idx: Tensor  # (N,) the graph of each camera
-    edge_index: Tensor  # (2, E) edges (i, j) with i < j
-    rotation: Tensor  # (E, 3, 3) measured cam_j_from_cam_i
-    direction: Tensor  # (E, 3) measured cam_j_from_cam_i, unit length
-    has_direction: Tensor  # (E,) False where the baseline is too short to tell
-    num_shared: Tensor  # (E,) matches
+    graph: GraphTensors
     is_wrong: Tensor  # (E,)
     cam_from_world: Tensor  # (N, 3, 3) true rotations
     centre: Tensor  # (N, 3) true centres, metres
-
-    @property
-    def num_cams(self) -> int:
-        """Number of cameras in all graphs together."""
-        return len(self.graph_idx)
-
-    @property
-    def measured(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What the network and its loss read of the edges."""
-        return self.edge_index, self.rotation, self.direction, self.has_direction
 
 
 def make_worlds(num_graphs: int, generator: torch.Generator, options: WorldOptions | None = None) -> WorldBatch:
@@ -71,7 +56,7 @@ def make_worlds(num_graphs: int, generator: torch.Generator, options: WorldOptio
     wrong_part = draw.uniform(0, options.max_wrong_part, num_graphs, 1, 1)
     worlds = _pack(draw, layout, cam_from_world, draw_edges(draw, pairs, exists, wrong_part))
     # A single tiny world may end up without any edge; then there is nothing to learn from it.
-    return worlds if worlds.num_cams else make_worlds(num_graphs, generator, options)
+    return worlds if worlds.graph.num_cams else make_worlds(num_graphs, generator, options)
 
 
 def _draw_places(draw: Draw, num_graphs: int, options: WorldOptions) -> Tensor:
@@ -111,13 +96,15 @@ def _pack(draw: Draw, layout: Layout, cam_from_world: Tensor, edges: Edges) -> W
     new_idx = is_used.flatten().cumsum(0).view_as(is_used) - 1
     used_graph, used_cam = is_used.nonzero(as_tuple=True)
     return WorldBatch(
-        num_graphs=len(is_used),
-        graph_idx=used_graph,
-        edge_index=torch.stack((new_idx[graph, i], new_idx[graph, j])),
-        rotation=measured.rotation,
-        direction=measured.direction,
-        has_direction=measured.has_direction,
-        num_shared=pairs.num_shared.round().long(),
+        graph=GraphTensors(
+            edge_index=torch.stack((new_idx[graph, i], new_idx[graph, j])),
+            rotation=measured.rotation,
+            direction=measured.direction,
+            has_direction=measured.has_direction,
+            num_matches=pairs.num_shared.round().long(),
+            graph_idx=used_graph,
+            num_graphs=len(is_used),
+        ),
         is_wrong=is_wrong,
         cam_from_world=cam_from_world[used_graph, used_cam],
         centre=layout.centre[used_graph, used_cam],

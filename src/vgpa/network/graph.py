@@ -1,0 +1,59 @@
+"""What every network and every loss reads: the measured edges of one view graph, or of several side by side.
+
+Touches nothing but torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class GraphTensors:
+    """View graphs as one disjoint union of N cameras and E undirected edges (i, j), each edge once.
+
+    Attributes:
+        edge_index: (2, E) int64.
+        rotation, direction: (E, 3, 3) and unit (E, 3), the measured cam_j_from_cam_i.
+        has_direction: (E,) bool; where False, `direction` says nothing.
+        num_matches: (E,) verified matches: the evidence behind an edge.
+        graph_idx: (N,) int64, the graph of each camera, rising from 0.
+        num_graphs: how many graphs there are.
+    """
+
+    edge_index: Tensor
+    rotation: Tensor
+    direction: Tensor
+    has_direction: Tensor
+    num_matches: Tensor
+    graph_idx: Tensor
+    num_graphs: int = 1
+
+    @property
+    def num_cams(self) -> int:
+        """Number of cameras in all graphs together."""
+        return len(self.graph_idx)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges in all graphs together."""
+        return self.edge_index.shape[1]
+
+    def to(self, device: torch.device | str) -> GraphTensors:
+        """The same graphs on another device."""
+        tensors = [getattr(self, field.name).to(device) for field in fields(self)[:-1]]
+        return GraphTensors(*tensors, num_graphs=self.num_graphs)
+
+    @staticmethod
+    def join(graphs: list[GraphTensors]) -> GraphTensors:
+        """Several unions as one."""
+        edges, labels, num_cams, num_graphs = [], [], 0, 0
+        for graph in graphs:
+            edges.append(graph.edge_index + num_cams)
+            labels.append(graph.graph_idx + num_graphs)
+            num_cams, num_graphs = num_cams + graph.num_cams, num_graphs + graph.num_graphs
+        measured = [torch.cat([getattr(graph, field.name) for graph in graphs]) for field in fields(GraphTensors)[1:5]]
+        return GraphTensors(torch.cat(edges, dim=1), *measured, torch.cat(labels), num_graphs)
