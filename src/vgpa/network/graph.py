@@ -5,7 +5,7 @@ Touches nothing but torch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -44,16 +44,20 @@ class GraphTensors:
 
     def to(self, device: torch.device | str) -> GraphTensors:
         """The same graphs on another device."""
-        tensors = [getattr(self, field.name).to(device) for field in fields(self)[:-1]]
-        return GraphTensors(*tensors, num_graphs=self.num_graphs)
+        moved = {name: getattr(self, name).to(device) for name in _TENSOR_NAMES}
+        return replace(self, **moved)
 
     @staticmethod
     def join(graphs: list[GraphTensors]) -> GraphTensors:
         """Several unions as one."""
+        measured = {name: torch.cat([getattr(graph, name) for graph in graphs]) for name in _PER_EDGE_NAMES}
         edges, labels, num_cams, num_graphs = [], [], 0, 0
         for graph in graphs:
             edges.append(graph.edge_index + num_cams)
             labels.append(graph.graph_idx + num_graphs)
             num_cams, num_graphs = num_cams + graph.num_cams, num_graphs + graph.num_graphs
-        measured = [torch.cat([getattr(graph, field.name) for graph in graphs]) for field in fields(GraphTensors)[1:5]]
-        return GraphTensors(torch.cat(edges, dim=1), *measured, torch.cat(labels), num_graphs)
+        return GraphTensors(torch.cat(edges, dim=1), **measured, graph_idx=torch.cat(labels), num_graphs=num_graphs)
+
+
+_PER_EDGE_NAMES = ("rotation", "direction", "has_direction", "num_matches")
+_TENSOR_NAMES = ("edge_index", *_PER_EDGE_NAMES, "graph_idx")
