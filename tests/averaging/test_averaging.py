@@ -13,7 +13,7 @@ from vgpa.averaging.average import average
 from vgpa.averaging.directions import refine_directions
 from vgpa.averaging.positions import average_positions, direction_residuals_deg
 from vgpa.averaging.rotations import average_rotations
-from vgpa.averaging.spanning_tree import spanning_tree_poses
+from vgpa.averaging.spanning_tree import edge_support, spanning_tree_poses
 from vgpa.config import AveragingConfig
 from vgpa.evaluate.scores import score_poses
 from vgpa.geometry.rigid import Rigid
@@ -53,6 +53,25 @@ def test_rotation_averaging_does_not_choose_a_world() -> None:
     )
 
 
+def test_the_first_camera_keeps_its_rotation() -> None:
+    graph = make_graph(CAMS, near_pairs(20, 3), noise_deg=1.0)
+    start = perturbed(CAMS, 10, 0).rotation
+    np.testing.assert_allclose(average_rotations(graph, start, 5.0)[0], start[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("reach", [2, 10])
+def test_averaged_rotations_are_better_than_their_edges(reach: int) -> None:
+    graph = make_graph(CAMS, near_pairs(20, reach), noise_deg=1.0)
+    rotation = average_rotations(graph, spanning_tree_poses(graph).rotation, sigma_deg=5)
+    error = make_graph(CAMS, near_pairs(20, reach)).rotation_residuals_deg(rotation)
+    assert error.mean() < graph.rotation_residuals_deg(CAMS.rotation).mean() * 0.7
+
+
+def test_a_lone_camera_has_nothing_to_average() -> None:
+    graph = make_graph(CAMS[:1], np.zeros((2, 0), dtype=np.int64))
+    np.testing.assert_allclose(average_rotations(graph, CAMS.rotation[:1], 5.0), CAMS.rotation[:1], atol=1e-12)
+
+
 @pytest.mark.parametrize("reach", [3, 10])
 def test_exact_positions_are_recovered_from_afar(reach: int) -> None:
     graph = make_graph(CAMS, near_pairs(20, reach))
@@ -80,6 +99,21 @@ def test_spanning_tree_follows_its_edges_exactly() -> None:
     poses = spanning_tree_poses(graph)
     assert graph.rotation_residuals_deg(poses.rotation).max() < 1e-5
     assert direction_residuals_deg(graph, poses.rotation, poses.centre).max() < 1e-5
+
+
+def test_the_tree_prefers_edges_that_close_triplets_over_edges_with_more_inliers() -> None:
+    graph = make_edges_wrong(make_graph(CAMS, near_pairs(20, 6), noise_deg=0.1), 0.2)
+    is_wrong = graph.rotation_residuals_deg(CAMS.rotation) > 5
+    loud = replace(graph, num_inliers=np.where(is_wrong, 300, 100), num_matches=np.full(graph.num_edges, 300))
+    assert edge_support(loud)[is_wrong].max() < np.median(edge_support(loud)[~is_wrong]) / 2
+    assert score_poses(spanning_tree_poses(loud), CAMS, 20).rotation_mean_deg < 1
+
+
+def test_without_triplets_inliers_decide() -> None:
+    graph = make_graph(CAMS, near_pairs(20, 1))
+    counts = np.arange(1, 1 + graph.num_edges)
+    support = edge_support(replace(graph, num_inliers=counts, num_matches=counts))
+    np.testing.assert_allclose(support / support[0], counts)
 
 
 def test_directions_are_recovered_from_matches_with_wrong_ones_among_them() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -42,6 +42,32 @@ def make_random_graph(seed: int, num_cams: int = 9, dtype: torch.dtype = torch.f
     graph_idx = torch.zeros(num_cams, dtype=torch.int64)
     measured = GraphTensors(torch.stack((i, j)), relative, direction, has_direction, num_matches, graph_idx)
     return Graph(measured, quaternion_wxyz, translation)
+
+
+def relabel_cameras(graph: GraphTensors, seed: int) -> tuple[GraphTensors, Tensor]:
+    """The same graph, cameras renumbered, edges shuffled and stored with i < j; and the new number of each camera."""
+    generator = torch.Generator().manual_seed(seed)
+    new_label = torch.randperm(graph.num_cams, generator=generator)
+    order = torch.randperm(graph.num_edges, generator=generator)
+    i, j = new_label[graph.edge_index[:, order]]
+    rotation, direction = graph.rotation[order], graph.direction[order]
+    swap = i > j
+    reverse_direction = -(rotation.mT @ direction[:, :, None]).squeeze(-1)
+    relabelled = replace(
+        graph,
+        edge_index=torch.stack((torch.where(swap, j, i), torch.where(swap, i, j))),
+        rotation=torch.where(swap[:, None, None], rotation.mT, rotation),
+        direction=torch.where(swap[:, None], reverse_direction, direction),
+        has_direction=graph.has_direction[order],
+        num_matches=graph.num_matches[order],
+    )
+    return relabelled, new_label
+
+
+@pytest.fixture(scope="session")
+def relabel() -> Callable[[GraphTensors, int], tuple[GraphTensors, Tensor]]:
+    """The function relabel(graph, seed)."""
+    return relabel_cameras
 
 
 @pytest.fixture(scope="session")

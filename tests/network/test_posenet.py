@@ -1,4 +1,4 @@
-"""Laws of the network: relabelling cameras relabels poses; the split form of phi_m is phi_m."""
+"""Laws of the paper's network: relabelling cameras relabels poses; the split form of phi_m is phi_m."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgpa.network.graph import GraphTensors
-from vgpa.network.layers import MessageLayer, mean_by_index
-from vgpa.network.posenet import PoseNet, PoseNetConfig
+from vgpa.network.layers import DirectedEdges, MessageLayer, mean_by_index
+from vgpa.network.posenet import PoseNet, PoseNetConfig, directed_edges, make_edge_encoder
 
 SMALL = PoseNetConfig(width=32, num_layers=3, dropout=0.1)
 
@@ -26,34 +26,14 @@ def make_net(config: PoseNetConfig = SMALL) -> PoseNet:
 
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=15, deadline=None)
-def test_relabelling_cameras_relabels_poses(random_graph: Callable[..., Any], seed: int) -> None:
+def test_relabelling_cameras_relabels_poses(
+    random_graph: Callable[..., Any], relabel: Callable[..., Any], seed: int
+) -> None:
     graph, net = random_graph(seed).measured, make_net()
-    generator = torch.Generator().manual_seed(seed)
-    num_cams = graph.num_cams
-    new_label = torch.randperm(num_cams, generator=generator)
-    order = torch.randperm(graph.num_edges, generator=generator)
-
-    i, j = new_label[graph.edge_index[:, order]]
-    rotation, direction = graph.rotation[order], graph.direction[order]
-    swap = i > j  # keep i < j: such an edge is stored the other way round
-    reverse_direction = -(rotation.mT @ direction[:, :, None]).squeeze(-1)
-    edge_index = torch.stack((torch.where(swap, j, i), torch.where(swap, i, j)))
-    rotation = torch.where(swap[:, None, None], rotation.mT, rotation)
-    direction = torch.where(swap[:, None], reverse_direction, direction)
-
+    relabelled, new_label = relabel(graph, seed)
     with torch.no_grad():
-        expected = net(graph)
-        relabelled = net(
-            replace(
-                graph,
-                edge_index=edge_index,
-                rotation=rotation,
-                direction=direction,
-                has_direction=graph.has_direction[order],
-                num_matches=graph.num_matches[order],
-            )
-        )
-    for ours, theirs in zip(relabelled, expected, strict=True):
+        expected, got = net(graph), net(relabelled)
+    for ours, theirs in zip(got, expected, strict=True):
         torch.testing.assert_close(ours[new_label], theirs, atol=1e-5, rtol=1e-5)
 
 
@@ -76,15 +56,32 @@ def test_edges_without_a_direction_ignore_what_stands_there(random_graph: Callab
 
 
 def test_message_equals_the_plain_formula() -> None:
+    """The split and merged linear maps of the layer are phi_m(h_i, h_j, phi_e(x_ij)), mean over j."""
     torch.manual_seed(0)
-    layer, (num_cams, num_edges) = MessageLayer(width=8, dropout=0.0), (5, 12)
-    h, e = torch.randn(num_cams, 8), torch.randn(num_edges, 8)
+    layer, phi_e, (num_cams, num_edges) = MessageLayer(width=8, dropout=0.0), make_edge_encoder(8), (5, 12)
+    h, feature = torch.randn(num_cams, 8), torch.randn(num_edges, 6)
     receiver = torch.arange(num_edges) % num_cams
     sender = (receiver + 1) % num_cams
-    hidden = layer.phi_m_first(torch.cat((h[receiver], h[sender], e), dim=1)).relu()
+    hidden = layer.phi_m_first(torch.cat((h[receiver], h[sender], phi_e(feature)), dim=1)).relu()
     m = mean_by_index(layer.phi_m_last(hidden), receiver, num_cams)
     expected = layer.norm_out(h + layer.psi(torch.cat((layer.norm_in(h), m), dim=1)))
-    torch.testing.assert_close(layer(h, e, receiver, sender), expected, atol=1e-5, rtol=1e-5)
+    got = layer(h, DirectedEdges(feature, receiver, sender), phi_e)
+    torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_an_edge_seen_from_its_other_end_is_its_inverse(random_graph: Callable[..., Any]) -> None:
+    """Storing every edge the other way round swaps the two halves of the directed edges."""
+    graph = random_graph(6).measured
+    backward = replace(
+        graph,
+        edge_index=graph.edge_index.flip(0),
+        rotation=graph.rotation.mT,
+        direction=-(graph.rotation.mT @ graph.direction[:, :, None]).squeeze(-1),
+    )
+    ours, theirs = directed_edges(graph), directed_edges(backward)
+    for name in ("feature", "receiver", "sender"):
+        expected = getattr(ours, name).roll(graph.num_edges, 0)
+        torch.testing.assert_close(getattr(theirs, name), expected, atol=1e-5, rtol=1e-5)
 
 
 def test_mean_by_index_of_an_empty_group_is_zero() -> None:
@@ -112,3 +109,14 @@ def test_gradients_reach_every_parameter_and_are_finite(random_graph: Callable[.
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
+
+
+def test_bf16_is_used_for_products_and_not_for_poses(random_graph: Callable[..., Any]) -> None:
+    net, graph = make_net(), random_graph(8).measured
+    expected = net(graph)
+    with torch.autocast("cpu", torch.bfloat16):
+        got = net(graph)
+    for ours, theirs in zip(got, expected, strict=True):
+        assert ours.dtype == torch.float32
+        torch.testing.assert_close(ours, theirs, atol=0.1, rtol=0.1)
+        assert not torch.equal(ours, theirs), "bf16 was not used at all"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import radians
+from dataclasses import replace
+from math import isnan, radians
 
 import pytest
 import torch
@@ -60,9 +61,20 @@ def test_fifteen_degrees_score_one_half() -> None:
         is_wrong=torch.tensor([False]),
         cam_from_world=torch.eye(3).expand(num_cams, 3, 3),
         centre=torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]),
+        kind_idx=torch.tensor([0]),
     )
     turned = torch.stack((torch.eye(3), exp_map(torch.tensor([0.0, 0.0, radians(15)]))))
     quaternion_wxyz, translation = poses(pair, turned)
     scores = score_pairs(quaternion_wxyz, translation, pair)
     assert scores.rotation_auc_30 == pytest.approx(0.5, abs=1e-4)
     assert scores.pose_auc_30 == pytest.approx(0.5, abs=1e-4)
+
+
+def test_graphs_without_truth_do_not_count() -> None:
+    quaternion_wxyz, translation = poses(WORLDS, WORLDS.cam_from_world)
+    unknown = torch.where((WORLDS.graph.graph_idx == 0)[:, None], torch.nan, WORLDS.centre)
+    scores = score_pairs(quaternion_wxyz, translation, replace(WORLDS, centre=unknown))
+    assert scores.pose_auc_30 == pytest.approx(1, abs=1e-3)
+    nothing = score_pairs(quaternion_wxyz, translation, replace(WORLDS, centre=torch.full_like(unknown, torch.nan)))
+    assert isnan(nothing.rotation_auc_30)
+    assert isnan(nothing.pose_auc_30)

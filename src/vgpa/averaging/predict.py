@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vgpa.config import AveragingConfig, Device
 from vgpa.geometry.rigid import Rigid
@@ -21,8 +21,7 @@ from vgpa.geometry.rotation import normalize
 from vgpa.network.device import torch_device
 from vgpa.network.graph import GraphTensors
 from vgpa.network.losses import relative_pose_loss
-from vgpa.network.posenet import PoseNet
-from vgpa.network.weights import load_posenet
+from vgpa.network.weights import load_network
 from vgpa.scene import ViewGraph
 
 SMALL_GRAPH = 2000
@@ -32,7 +31,7 @@ SMALL_GRAPH = 2000
 def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> Rigid:
     """cam_from_world of every image by the network, fine-tuned on the graph if the config asks for it."""
     where = torch_device(device)
-    net = load_posenet(config.weights).to(where)
+    net = load_network(config.weights).to(where)
     tensors = graph_tensors(graph, where)
     with _few_threads(graph):
         if config.finetune_steps > 0:
@@ -41,7 +40,7 @@ def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> 
             return poses_from_tensors(*net(tensors))
 
 
-def finetune(net: PoseNet, graph: GraphTensors, config: AveragingConfig) -> PoseNet:
+def finetune(net: nn.Module, graph: GraphTensors, config: AveragingConfig) -> nn.Module:
     """The network after some steps on this graph's own consistency loss (eq. 1); the best iterate is kept."""
     net = copy.deepcopy(net)
     optimizer = torch.optim.Adam(net.parameters(), lr=config.finetune_learning_rate)

@@ -12,6 +12,7 @@ from vgpa.cli.evaluate import evaluate
 from vgpa.cli.import_hloc import import_hloc
 from vgpa.cli.map import map_
 from vgpa.cli.reconstruct import reconstruct
+from vgpa.cli.train import train
 from vgpa.errors import VgpaError
 
 VERBS: dict[str, Any] = {
@@ -20,6 +21,7 @@ VERBS: dict[str, Any] = {
     "map": map_,
     "import-hloc": import_hloc,
     "evaluate": evaluate,
+    "train": train,
 }
 
 
@@ -30,7 +32,10 @@ def main(args: list[str] | None = None) -> None:
 
 def run(args: list[str] | None = None) -> int:
     """Run one command and give back its exit code: 0, or the code of the error it ended with."""
+    args = sys.argv[1:] if args is None else args
     try:
+        if args[:1] == ["train"]:  # its options are read by the parser that also works without this room
+            return train(*args[1:])
         code = tyro.extras.subcommand_cli_from_dict(
             VERBS,
             prog="vgpa",

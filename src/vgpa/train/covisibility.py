@@ -1,92 +1,76 @@
-"""Which photos see the same things: from a layout to cameras and to what each pair of them shares.
+"""Which photos see the same things: from a layout to what each pair of its photos shares.
 
-Cameras are held as most people hold them: nearly level, one photo in eight turned to portrait. A
-camera sees a point that is inside its picture, near enough and facing it. Matches between two photos
-fall off with the angle between the two views and with their difference in scale, as they do for SIFT.
+A camera sees a point that is inside its picture, near enough and facing it. Matches between two photos fall off with
+the angle between the two views and with their difference in scale, as they do for SIFT.
 
-Works on small dense blocks (B, N, N), for training only. Touches nothing but torch and `vgpa.geometry`.
+Works on small dense blocks (B, N, N), for training only. Touches nothing but torch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import pi, radians
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from vgpa.geometry.torch_rotation import direction_angle, exp_map
-from vgpa.train.draw import Draw
 from vgpa.train.layouts import Layout
 
-_PORTRAIT_PART = 0.12
-_ROLL_STD_RAD = radians(3)
-_ASPECT = 0.75
 _MIN_FACING_COSINE = 0.2
-_MIN_DEPTH = 0.3
+_MIN_DEPTH = 0.05
 _MIN_COMMON_POINTS = 3
-# Half-width (in the sense of a Gaussian) of the change of view and of log scale that matching survives.
-_MATCHABLE_ANGLE_RAD = radians(35)
+# Half-width (in the sense of a Gaussian) of the change of log scale that matching survives.
 _MATCHABLE_LOG_SCALE = 0.9
 
 
 @dataclass(frozen=True)
+class Views:
+    """Photos of B places: where from, through what lens, and of what."""
+
+    centre: Tensor  # (B, N, 3)
+    half_size: Tensor  # (B, N, 2)
+    visible: Tensor  # (B, N, P) 1.0 where a camera sees a point, else 0.0
+
+
+@dataclass(frozen=True)
 class Covisibility:
-    """What pairs of photos share, symmetric (B, N, N)."""
+    """What pairs (i, j) of photos share, (B, N, N)."""
 
     num_shared: Tensor  # matches to be expected
     parallax_rad: Tensor  # the angle between the two views, at the middle of what they share
+    distance: Tensor  # from photo i to that middle, metres
 
 
-def hold_cameras(draw: Draw, layout: Layout) -> Tensor:
-    """Rotations cam_from_world (B, N, 3, 3): x right, y down, z along the viewing direction."""
-    b, n = layout.centre.shape[:2]
-    right = normalize(torch.linalg.cross(layout.forward, layout.up_hint), dim=-1)
-    down = torch.linalg.cross(layout.forward, right)
-    level = torch.stack((right, down, layout.forward), -2)
-    is_portrait = draw.chance(_PORTRAIT_PART, b, n)
-    quarter_turn = torch.where(draw.chance(0.5, b, n), pi / 2, -pi / 2)
-    roll = draw.normal(_ROLL_STD_RAD, b, n) + is_portrait * quarter_turn
-    about_z = torch.stack((torch.zeros_like(roll), torch.zeros_like(roll), roll), -1)
-    return exp_map(about_z) @ level
-
-
-def draw_fov(draw: Draw, num_graphs: int, num_cams: int) -> Tensor:
-    """Horizontal fields of view (B, N), 35 to 80 degrees in radians: one camera or a mix of many."""
-    own = draw.uniform(radians(40), radians(75), num_graphs, 1)
-    mix = radians(12) * draw.chance(0.5, num_graphs, 1) * draw.normal(1.0, num_graphs, num_cams)
-    return (own + mix).clamp(radians(35), radians(80))
-
-
-def find_visible(layout: Layout, cam_from_world: Tensor, fov_rad: Tensor) -> Tensor:
+def find_visible(layout: Layout) -> Tensor:
     """1.0 where a camera sees a point, else 0.0; (B, N, P)."""
-    centre_in_cam = torch.einsum("bnij,bnj->bni", cam_from_world, layout.centre)
-    in_cam = torch.einsum("bnij,bpj->bnpi", cam_from_world, layout.point) - centre_in_cam[:, :, None]
-    x, y, depth = in_cam.unbind(-1)
-    half_width = torch.tan(0.5 * fov_rad)[..., None] * depth
-    is_inside = (x.abs() < half_width) & (y.abs() < _ASPECT * half_width) & (depth > _MIN_DEPTH)
-    distance: Tensor = torch.linalg.vector_norm(in_cam, dim=-1)
-    is_near = distance < layout.max_range[:, None, None]
-    plane = (layout.normal * layout.point).sum(-1)
-    above = torch.einsum("bni,bpi->bnp", layout.centre, layout.normal) - plane[:, None]
-    is_facing = above > _MIN_FACING_COSINE * distance
+    # Cameras and points meet in two matrix products, so that no array of (B, N, P, 3) is ever made.
+    offset = (layout.cam_from_world @ layout.centre[..., None]).squeeze(-1)
+    x, y, depth = (layout.cam_from_world[:, :, k] @ layout.point.mT - offset[..., k, None] for k in range(3))
+    half_width, half_height = (size[..., None] * depth for size in layout.half_size.unbind(-1))
+    is_inside = (x.abs() < half_width) & (y.abs() < half_height) & (depth > _MIN_DEPTH)
+    squared_distance = x.square() + y.square() + depth.square()
+    is_near = squared_distance < layout.max_range.square()[..., None]
+    above = layout.centre @ layout.normal.mT - (layout.normal * layout.point).sum(-1)[:, None]
+    is_facing = above > _MIN_FACING_COSINE * squared_distance.sqrt()
     return (is_inside & is_near & is_facing).float()
 
 
-def find_covisibility(layout: Layout, visible: Tensor, num_features: Tensor) -> Covisibility:
-    """Expected matches and parallax of all pairs; `num_features` (B,) is what two equal photos share."""
-    common = visible @ visible.mT
-    weighted = visible[:, None] * layout.point.mT[:, :, None]
-    middle = (weighted @ visible.mT[:, None]).permute(0, 2, 3, 1) / common.clamp(min=1.0)[..., None]
+def find_covisibility(layout: Layout, first: Views, second: Views) -> Covisibility:
+    """What photos i of `first` and j of `second` share of the same points."""
+    common = first.visible @ second.visible.mT
+    weighted = first.visible[:, None] * layout.point.mT[:, :, None]
+    middle = (weighted @ second.visible.mT[:, None]) / common.clamp(min=1.0)[:, None]
 
-    ray_i = layout.centre[:, :, None] - middle
-    ray_j = layout.centre[:, None] - middle
-    length_i, length_j = (torch.linalg.vector_norm(ray, dim=-1) for ray in (ray_i, ray_j))
-    parallax_rad = direction_angle(normalize(ray_i, dim=-1), normalize(ray_j, dim=-1))
-    log_scale = (length_i.clamp(min=_MIN_DEPTH) / length_j.clamp(min=_MIN_DEPTH)).log()
+    # Coordinates lead, (3, B, N, N): sums over a last axis of length three are slow.
+    ray_i = first.centre.permute(2, 0, 1)[..., None] - middle.transpose(0, 1)
+    ray_j = second.centre.permute(2, 0, 1)[:, :, None] - middle.transpose(0, 1)
+    length_i, length_j = (ray.square().sum(0).sqrt().clamp(min=_MIN_DEPTH) for ray in (ray_i, ray_j))
+    cosine = (ray_i * ray_j).sum(0) / (length_i * length_j)
+    parallax_rad = torch.atan2((1 - cosine.square()).clamp(min=0).sqrt(), cosine)
+    width_i, width_j = (length_i * first.half_size[:, :, None, 0]), (length_j * second.half_size[:, None, :, 0])
+    log_scale = (width_i / width_j).log()
 
-    own = visible.sum(-1).clamp(min=1.0).sqrt()
-    overlap = common / (own[:, :, None] * own[:, None]) * (common >= _MIN_COMMON_POINTS)
-    survives = torch.exp(-(parallax_rad / _MATCHABLE_ANGLE_RAD).square() - (log_scale / _MATCHABLE_LOG_SCALE).square())
-    return Covisibility(num_features[:, None, None] * overlap * survives, parallax_rad)
+    own_i, own_j = (views.visible.sum(-1).clamp(min=1.0).sqrt() for views in (first, second))
+    overlap = common / (own_i[:, :, None] * own_j[:, None]) * (common >= _MIN_COMMON_POINTS)
+    matchable_rad = layout.matchable_rad[:, None, None]
+    survives = torch.exp(-(parallax_rad / matchable_rad).square() - (log_scale / _MATCHABLE_LOG_SCALE).square())
+    return Covisibility(layout.num_features[:, None, None] * overlap * survives, parallax_rad, length_i)

@@ -1,126 +1,148 @@
-"""What a matcher makes of photos that share things: edges, their noise, and mistakes.
+"""What a matcher makes of photos that share things: which pairs become edges, and which of those are mistakes.
 
-An edge appears where enough is shared. Its noise shrinks with the number of matches and, for the
-direction, with the baseline. Some edges are wrong: matches spoiled where little is shared, and stray
-edges between photos that share nothing. Some graphs keep all edges, some are thinned by chance, some
-keep each photo's best few, as retrieval does.
+An edge appears where enough is shared. Some edges are wrong, for one of five reasons: matches that mean nothing,
+between photos that share nothing (stray) or little (spoiled); a flat scene, which has two solutions (flat); a direction
+that got lost while the rotation is right (lost); repeated structure (`repeats`). Some graphs keep all edges, some are
+thinned by chance, some keep each photo's best few, as retrieval does.
 
-Touches nothing but torch and `vgpa.geometry`.
+Touches nothing but torch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log2, pi, radians
+from math import ceil, log2, radians
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from vgpa.geometry.torch_rotation import exp_map, quaternion_wxyz_to_matrix
 from vgpa.train.covisibility import Covisibility
 from vgpa.train.draw import Draw
 
-_MIN_SHARED = 15.0
-_HALF_CHANCE_SHARED = 20.0
-_STRAY_PART = 0.4
-_ROTATION_STD_RAD = radians(0.35)
-_SHARED_AT_THAT_STD = 60.0
-_DIRECTION_PER_ROTATION_STD = 3.0
-_EASY_PARALLAX_RAD = radians(10)
-_PANORAMIC_PARALLAX_RAD = radians(0.5)
-_UNKNOWN_DIRECTION_PART = 0.02
+_MIN_SHARED = (15.0, 40.0)
+"""Matches an edge needs; from and to, since people choose differently."""
+_HALF_CHANCE_SHARED = 8.0
+_DOUBTFUL_SHARED = 60.0
+_FLAT_PARALLAX_RAD = radians(15)
+"""The two solutions of a flat scene differ by about the parallax; below this they are not told apart."""
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges as dense upper triangles (B, N, N)."""
+    """E edges."""
+
+    at: tuple[Tensor, Tensor, Tensor]  # (E,) each: the graph, and its cameras i < j
+    num_shared: Tensor  # (E,) matches
+    is_wrong: Tensor  # (E,)
+    is_flat: Tensor  # (E,) wrong: the other solution of a flat scene
+    is_lost: Tensor  # (E,) wrong: the direction, not the rotation
+    is_repeat: Tensor  # (E,) wrong: repeated structure
+    is_used: Tensor  # (B, N) cameras with an edge
+
+
+@dataclass(frozen=True)
+class _Mistakes:
+    """Edges as dense upper triangles (B, N, N), with what is wrong with them."""
 
     is_edge: Tensor
-    is_wrong: Tensor
     num_shared: Tensor
-    parallax_rad: Tensor
+    is_wrong: Tensor
+    is_flat: Tensor
+    is_lost: Tensor
+    is_repeat: Tensor
 
 
 @dataclass(frozen=True)
-class TruePairs:
-    """The truth about E edges."""
+class _Finds:
+    """What a matcher finds for all pairs, (B, N, N), before anything goes wrong."""
 
-    rotation_i: Tensor  # (E, 3, 3) cam_i_from_world
-    rotation_j: Tensor  # (E, 3, 3) cam_j_from_world
-    offset: Tensor  # (E, 3) centre_i - centre_j in the world
-    num_shared: Tensor  # (E,)
-    parallax_rad: Tensor  # (E,)
-    noise_scale: Tensor  # (E,) how much noisier than usual the edge's graph is
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a matcher says about E edges: cam_j_from_cam_i."""
-
-    rotation: Tensor  # (E, 3, 3)
-    direction: Tensor  # (E, 3) unit length
-    has_direction: Tensor  # (E,) False where the baseline is too short to tell
+    num_shared: Tensor
+    repeated_shared: Tensor  # matches that repeated structure yields
+    min_shared: Tensor  # (B, 1, 1) matches an edge needs
+    may_pair: Tensor  # the upper triangle of the cameras that exist
+    is_match: Tensor
 
 
-def draw_edges(draw: Draw, pairs: Covisibility, exists: Tensor, wrong_part: Tensor) -> Edges:
-    """Edges a matcher would return, some wrong, restricted to one component per graph."""
-    b, n = exists.shape
-    quality = draw.log_normal(1.0, 0.3, b, n)
-    luck = quality[:, :, None] * quality[:, None] * draw.log_normal(1.0, 0.4, b, n, n)
-    num_shared = pairs.num_shared * luck
-    upper = torch.ones(n, n, dtype=torch.bool, device=exists.device).triu(1)
-    is_match = draw.chance(num_shared / (num_shared + _HALF_CHANCE_SHARED), b, n, n)
-    is_match &= upper & (num_shared > _MIN_SHARED)
+def draw_edges(draw: Draw, pairs: Covisibility, repeated_shared: Tensor, exists: Tensor, wrong_part: Tensor) -> Edges:
+    """Edges a matcher would return, some wrong, restricted to one component per graph.
 
-    possible = upper & exists[:, :, None] & exists[:, None] & ~is_match
-    num_matches, num_possible = (x.sum((1, 2), keepdim=True) for x in (is_match, possible))
-    is_stray = possible & draw.chance(_STRAY_PART * wrong_part * num_matches / num_possible.clamp(min=1), b, n, n)
-    num_shared = torch.where(is_stray, draw.log_normal(1.5 * _MIN_SHARED, 0.3, b, n, n), num_shared)
-    doubt = is_match / (1 + num_shared / _SHARED_AT_THAT_STD)
-    doubt = doubt * num_matches / doubt.sum((1, 2), keepdim=True).clamp(min=1e-6)
-    is_spoiled = draw.chance((1 - _STRAY_PART) * wrong_part * doubt, b, n, n)
-    is_wrong = is_stray | (is_match & is_spoiled)
-
-    is_edge = _thin(draw, is_match | is_stray, num_shared)
-    in_component = _largest_component(is_edge & ~is_wrong)
+    Args:
+        repeated_shared: (B, N, N) matches that repeated structure yields.
+        exists: (B, N) which cameras there are.
+        wrong_part: (B, 1, 1) part of the edges that is wrong.
+    """
+    finds = _find_matches(draw, pairs.num_shared, repeated_shared, exists)
+    found = _make_mistakes(draw, finds, pairs.parallax_rad > _FLAT_PARALLAX_RAD, wrong_part)
+    is_edge = _thin(draw, found.is_edge, found.num_shared)
+    in_component = _largest_component(is_edge & ~found.is_wrong)
     is_edge = is_edge & in_component[:, :, None] & in_component[:, None]
-    return Edges(is_edge, is_wrong, num_shared, pairs.parallax_rad)
-
-
-def measure_edges(draw: Draw, pairs: TruePairs, is_wrong: Tensor) -> Measured:
-    """Add noise to the true relative poses, and mistakes where `is_wrong` (E,)."""
-    e = len(is_wrong)
-    std = _ROTATION_STD_RAD * pairs.noise_scale * (_SHARED_AT_THAT_STD / pairs.num_shared).sqrt()
-    std = std * draw.log_normal(1.0, 0.5, e)
-    rotation = exp_map(std[:, None] * draw.normal(1.0, e, 3)) @ pairs.rotation_j @ pairs.rotation_i.mT
-    harder = (_EASY_PARALLAX_RAD / pairs.parallax_rad.clamp(min=1e-3)).clamp(min=1.0)
-    direction_std = (_DIRECTION_PER_ROTATION_STD * std * harder).clamp(max=1.0)
-    turn = exp_map(direction_std[:, None] * draw.normal(1.0, e, 3)) @ pairs.rotation_j
-    direction = normalize((turn @ pairs.offset[:, :, None]).squeeze(-1), dim=-1)
-
-    wrong_rotation, wrong_direction = _mistake(draw, pairs)
-    is_panoramic = (pairs.parallax_rad < _PANORAMIC_PARALLAX_RAD) & ~is_wrong
-    return Measured(
-        rotation=torch.where(is_wrong[:, None, None], wrong_rotation, rotation),
-        direction=torch.where(is_wrong[:, None], wrong_direction, direction),
-        has_direction=~(is_panoramic | draw.chance(_UNKNOWN_DIRECTION_PART, e)),
+    graph, i, j = at = is_edge.nonzero(as_tuple=True)
+    return Edges(
+        at=(graph, i, j),
+        num_shared=found.num_shared[at],
+        is_wrong=found.is_wrong[at],
+        is_flat=found.is_flat[at],
+        is_lost=found.is_lost[at],
+        is_repeat=found.is_repeat[at],
+        is_used=(is_edge | is_edge.mT).any(-1),
     )
+
+
+def _find_matches(draw: Draw, num_shared: Tensor, repeated_shared: Tensor, exists: Tensor) -> _Finds:
+    b, n = exists.shape
+    quality = draw.log_normal(1.0, 0.4, b, n)
+    luck = quality[:, :, None] * quality[:, None] * draw.log_normal(1.0, 0.3, b, n, n)
+    num_shared, repeated_shared = num_shared * luck, repeated_shared * luck
+    min_shared = draw.log_uniform(*_MIN_SHARED, b, 1, 1)
+    may_pair = (exists[:, :, None] & exists[:, None]).triu(1)
+    is_found = draw.chance(num_shared / (num_shared + _HALF_CHANCE_SHARED), b, n, n)
+    return _Finds(num_shared, repeated_shared, min_shared, may_pair, may_pair & is_found & (num_shared > min_shared))
+
+
+def _make_mistakes(draw: Draw, finds: _Finds, is_ambiguous: Tensor, wrong_part: Tensor) -> _Mistakes:
+    """Edges with their mistakes; reasons are mixed differently in every world.
+
+    Args:
+        is_ambiguous: (B, N, N) where a flat scene would have two solutions.
+        wrong_part: (B, 1, 1) part of the edges that is wrong.
+    """
+    seems_elsewhere = finds.repeated_shared > torch.maximum(finds.num_shared, finds.min_shared)
+    likely_repeat = torch.where(finds.may_pair & seems_elsewhere, finds.repeated_shared, 0.0)
+    weight = draw.uniform(0, 1, 5, len(wrong_part), 1, 1).square()
+    weight[4] *= likely_repeat.amax((1, 2), keepdim=True) > 0
+    num_wrong = wrong_part * finds.is_match.sum((1, 2), keepdim=True)
+    num_stray, num_spoiled, num_flat, num_lost, num_repeat = num_wrong * weight / weight.sum(0)
+
+    is_repeat = _choose(draw, likely_repeat, num_repeat)
+    is_stray = _choose(draw, (finds.may_pair & ~finds.is_match & ~is_repeat).float(), num_stray)
+    is_match = finds.is_match & ~is_repeat
+    is_spoiled = _choose(draw, is_match / (1 + finds.num_shared / _DOUBTFUL_SHARED), num_spoiled)
+    is_flat = _choose(draw, (is_match & ~is_spoiled & is_ambiguous).float(), num_flat)
+    is_lost = _choose(draw, (is_match & ~is_spoiled & ~is_flat).float(), num_lost)
+    stray_shared = finds.min_shared * (1 + draw.log_normal(0.4, 1.0, *is_match.shape))
+    num_shared = torch.where(is_repeat, finds.repeated_shared, torch.where(is_stray, stray_shared, finds.num_shared))
+    is_wrong = is_repeat | is_stray | is_spoiled | is_flat | is_lost
+    return _Mistakes(is_match | is_wrong, num_shared, is_wrong, is_flat, is_lost, is_repeat)
+
+
+def _choose(draw: Draw, weight: Tensor, num: Tensor) -> Tensor:
+    """True for about `num` (B, 1, 1) entries of `weight` (B, N, N), each with a chance that rises with its weight."""
+    chance = weight * (num / weight.sum((1, 2), keepdim=True).clamp(min=1e-6))
+    return draw.chance(chance, *weight.shape)
 
 
 def _thin(draw: Draw, is_edge: Tensor, num_shared: Tensor) -> Tensor:
     """Keep all edges, or each camera's k best ones, or each camera's k random ones (a part of them)."""
     b, n = is_edge.shape[:2]
-    both_ways = is_edge | is_edge.mT
-    degree = both_ways.sum(-1)
     choice = draw.uniform(0, 1, b, 1)
-    num_best = draw.log_uniform(5, 30, b, 1)
-    num_random = (draw.uniform(0.1, 0.7, b, 1) * degree).clamp(min=3)
-    num_kept = torch.where(choice < 0.4, n, torch.where(choice < 0.7, num_best, num_random))
-    by_chance = draw.uniform(0, 1, b, n, n)
-    score = torch.where((choice < 0.7)[..., None], num_shared, by_chance) * is_edge
-    rank = (score + score.mT).argsort(-1, descending=True).argsort(-1)
-    is_kept = rank < num_kept[..., None]
+    degree = (is_edge.sum(-1) + is_edge.sum(-2)).float()
+    num_best = draw.log_uniform(6, 30, b, 1)
+    num_random = (draw.uniform(0.1, 0.7, b, 1) * degree).clamp(min=4)
+    num_kept = torch.where(choice < 0.5, n, torch.where(choice < 0.75, num_best, num_random))
+    score = torch.where((choice < 0.75)[..., None], num_shared, draw.uniform(0.01, 1, b, n, n)) * is_edge
+    score = score + score.mT
+    last = num_kept.long().expand(b, n).clamp(max=n)[..., None] - 1
+    is_kept = score >= score.sort(-1, descending=True).values.gather(-1, last)
     return is_edge & (is_kept | is_kept.mT)
 
 
@@ -132,17 +154,3 @@ def _largest_component(is_edge: Tensor) -> Tensor:
         reach = (reach @ reach).clamp(max=1.0)
     largest = reach.sum(-1).argmax(-1)
     return reach[torch.arange(len(reach), device=reach.device), largest] > 0.5
-
-
-def _mistake(draw: Draw, pairs: TruePairs) -> tuple[Tensor, Tensor]:
-    """Wrong relative poses: half arbitrary, half plausible (a yaw mistake, as repeated facades cause)."""
-    e = len(pairs.offset)
-    anything = quaternion_wxyz_to_matrix(draw.normal(1.0, e, 4))
-    yaw = torch.where(draw.chance(0.5, e), 1.0, -1.0) * draw.uniform(radians(15), pi, e)
-    about_up = torch.stack((torch.zeros_like(yaw), torch.zeros_like(yaw), yaw), -1)
-    yaw_mistake = pairs.rotation_j @ exp_map(about_up) @ pairs.rotation_i.mT
-    level = draw.unit_vector(e) * torch.tensor((1.0, 1.0, 0.2), device=yaw.device)
-    level_direction = normalize((pairs.rotation_j @ level[:, :, None]).squeeze(-1), dim=-1)
-    is_arbitrary = draw.chance(0.5, e)[:, None]
-    direction = torch.where(is_arbitrary, draw.unit_vector(e), level_direction)
-    return torch.where(is_arbitrary[..., None], anything, yaw_mistake), direction

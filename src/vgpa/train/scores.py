@@ -11,7 +11,7 @@ Touches nothing but torch and `vgpa.geometry`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import radians
+from math import nan, radians
 
 import torch
 from torch import Tensor
@@ -21,11 +21,12 @@ from vgpa.geometry.torch_rotation import direction_angle, quaternion_wxyz_to_mat
 from vgpa.train.worlds import WorldBatch
 
 _THRESHOLD_RAD = radians(30)
+_MAX_PAIRS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
 class PairScores:
-    """Areas under the recall curve up to 30 degrees, 0 to 1, mean over graphs."""
+    """Areas under the recall curve up to 30 degrees, 0 to 1, mean over graphs; NaN where no truth is known."""
 
     rotation_auc_30: float
     pose_auc_30: float
@@ -38,25 +39,29 @@ def score_pairs(quaternion_wxyz: Tensor, translation: Tensor, worlds: WorldBatch
     totals = []
     for graph in range(worlds.graph.num_graphs):
         cams = (worlds.graph.graph_idx == graph).nonzero().squeeze(-1)
-        if len(cams) < 2:
+        if len(cams) < 2 or worlds.centre[cams].isnan().any():
             continue
-        i, j = cams[torch.triu_indices(len(cams), len(cams), offset=1, device=cams.device)]
-        rotation_error = rotation_angle(
-            rotation[j] @ rotation[i].mT, worlds.cam_from_world[j] @ worlds.cam_from_world[i].mT
-        )
-        direction_error = direction_angle(
-            _direction(rotation[j], centre[i] - centre[j]),
-            _direction(worlds.cam_from_world[j], worlds.centre[i] - worlds.centre[j]),
-        )
-        pose_error = torch.maximum(rotation_error, direction_error)
-        totals.append(torch.stack((_auc(rotation_error), _auc(pose_error))))
+        pairs = cams[torch.triu_indices(len(cams), len(cams), offset=1, device=cams.device)]
+        recall = [_recall(rotation, centre, worlds, block) for block in torch.split(pairs, _MAX_PAIRS_AT_ONCE, dim=1)]
+        totals.append(torch.cat(recall, dim=1).mean(1))
+    if not totals:
+        return PairScores(nan, nan)
     rotation_auc, pose_auc = torch.stack(totals).mean(0).tolist()
     return PairScores(rotation_auc, pose_auc)
 
 
+def _recall(rotation: Tensor, centre: Tensor, worlds: WorldBatch, pairs: Tensor) -> Tensor:
+    """What each of P pairs (2, P) adds to the areas for rotations and for poses (2, P), between 0 and 1."""
+    i, j = pairs
+    true_rotation, true_centre = worlds.cam_from_world, worlds.centre
+    rotation_error = rotation_angle(rotation[j] @ rotation[i].mT, true_rotation[j] @ true_rotation[i].mT)
+    direction_error = direction_angle(
+        _direction(rotation[j], centre[i] - centre[j]),
+        _direction(true_rotation[j], true_centre[i] - true_centre[j]),
+    )
+    error_rad = torch.stack((rotation_error, torch.maximum(rotation_error, direction_error)))
+    return (1 - error_rad / _THRESHOLD_RAD).clamp(min=0)
+
+
 def _direction(rotation: Tensor, offset: Tensor) -> Tensor:
     return normalize((rotation @ offset[:, :, None]).squeeze(-1), dim=-1)
-
-
-def _auc(error_rad: Tensor) -> Tensor:
-    return (1 - error_rad / _THRESHOLD_RAD).clamp(min=0).mean()
