@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vgpa.averaging.average import Rays
+from vgpa.averaging.average import Evidence
 from vgpa.config import default
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import normalize
-from vgpa.scene import Matches, ViewGraph
+from vgpa.scene import ViewGraph
 from vgpa.train.kinds import KIND_NAMES
 from vgpa.train.worlds import WorldBatch, WorldOptions, make_worlds
 
@@ -42,7 +42,7 @@ class Case:
     truth: Rigid
     has_truth: NDArray[np.bool_]
     is_wrong: NDArray[np.bool_] | None = None
-    evidence: tuple[Matches, Rays] | None = None
+    evidence: Evidence | None = None
 
 
 def read_test_worlds(path: Path) -> Iterator[Case]:
@@ -89,13 +89,13 @@ def read_real_scenes(folder: Path) -> Iterator[Case]:
 
 def read_real_scene(scene: Path) -> Case:
     """The largest component of a scene's view graph, as `vgpa map` averages it, and its reference poses."""
-    from vgpa import solve
     from vgpa.colmap.database import read_problem
     from vgpa.colmap.model import read_model
     from vgpa.frontend.graph import select_reliable_edges
+    from vgpa.solve import largest_component, match_rays
 
     reliable = select_reliable_edges(read_problem(scene / "database.db"), default().graph)
-    component, image_idx = solve._largest_component(reliable)
+    component, image_idx = largest_component(reliable)
     graph, _ = component.view_graph.subgraph(image_idx)
     reference, _ = read_model(scene / "reference")
     known = {name: k for k, name in enumerate(reference.images.names) if reference.poses.is_known[k]}
@@ -103,7 +103,7 @@ def read_real_scene(scene: Path) -> Case:
     quaternion_wxyz, translation = Rigid.identity(len(at)).quaternion_wxyz, np.zeros((len(at), 3))
     quaternion_wxyz[at >= 0] = reference.poses.cam_from_world.quaternion_wxyz[at[at >= 0]]
     translation[at >= 0] = reference.poses.cam_from_world.translation[at[at >= 0]]
-    evidence = component.matches, solve._match_rays(component)
+    evidence = Evidence(component.matches, match_rays(component))
     return Case(scene.name, "real", graph, Rigid(quaternion_wxyz, translation), at >= 0, evidence=evidence)
 
 

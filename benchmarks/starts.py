@@ -14,10 +14,8 @@ import torch
 from graphs import Case
 from torch import nn
 
-from vgpa.averaging.average import _average_from
-from vgpa.averaging.positions import average_positions
+from vgpa.averaging.average import average_from
 from vgpa.averaging.predict import finetune, graph_tensors, poses_from_tensors
-from vgpa.averaging.rotations import average_rotations
 from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.config import AveragingConfig
 from vgpa.errors import InputError
@@ -86,22 +84,14 @@ def score_starts(case: Case, networks: Mapping[str, nn.Module], device: str) -> 
     starts |= {INLIER_TREE: _with_random_centres(plain), TREE: _with_random_centres(chained)}
     starts |= {CHAINED: [chained], TRUTH: [_true_start(case, chained)]}
     return {
-        name: Score.mean([score(case, average_from(case, start)) for start in several])
+        name: Score.mean([score(case, average_case(case, start)) for start in several])
         for name, several in starts.items()
     }
 
 
-def average_from(case: Case, start: Rigid) -> Poses:
+def average_case(case: Case, start: Rigid) -> Poses:
     """Robust averaging of the graph from the given poses; images cut off by bad edges get none."""
-    graph = case.graph
-    if case.evidence is not None:
-        return _average_from(graph, *case.evidence, CONFIG, "benchmark", start).poses
-    rotation = average_rotations(graph, start.rotation, CONFIG.rotation_sigma_deg)
-    agreeing = graph.select_edges(graph.rotation_residuals_deg(rotation) <= CONFIG.max_rotation_error_deg)
-    placed = np.flatnonzero(agreeing.component_labels() == 0)
-    part, _ = agreeing.subgraph(placed)
-    centre = average_positions(part, rotation[placed], start.centre[placed], CONFIG.direction_sigma_deg)
-    return Poses.of_all(Rigid.from_centre(rotation[placed], centre)).scatter(placed, graph.num_images)
+    return average_from(case.graph, case.evidence, CONFIG, "benchmark", start).poses
 
 
 def score(case: Case, poses: Poses) -> Score:

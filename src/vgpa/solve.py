@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vgpa.averaging.average import Averaged, Rays, average
+from vgpa.averaging.average import Averaged, Evidence, Rays, average
 from vgpa.averaging.predict import predict_poses
 from vgpa.colmap.cameras import unproject
 from vgpa.config import Config
@@ -50,7 +50,7 @@ class Solution:
 def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilter | None = None) -> Solution:
     """From a problem to a model."""
     reliable = select_reliable_edges(problem, config.graph, edge_filter)
-    component, image_idx = _largest_component(reliable)
+    component, image_idx = largest_component(reliable)
     with log.stage("average poses"):
         averaged = _average(component, image_idx, config)
     with log.stage("build tracks"):
@@ -97,7 +97,7 @@ def _with_edges_of(
     return problem.select_edges(np.isin(pair, known) | (is_new[edges].any(axis=0) & agrees))
 
 
-def _largest_component(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
+def largest_component(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
     """The problem with only the edges of its largest connected component, and that component's images."""
     label = problem.view_graph.component_labels()
     image_idx = np.flatnonzero(label == 0)
@@ -116,10 +116,10 @@ def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> 
     def predict(view_graph: ViewGraph) -> Rigid:
         return predict_poses(view_graph, config.averaging, config.device)
 
-    return average(graph, problem.matches, _match_rays(problem), config.averaging, predict)
+    return average(graph, Evidence(problem.matches, match_rays(problem)), config.averaging, predict)
 
 
-def _match_rays(problem: Problem) -> Rays:
+def match_rays(problem: Problem) -> Rays:
     """Unit rays of every match in the cameras of its two images."""
     matches, keypoints = problem.matches, problem.keypoints
     ends = problem.view_graph.edge_index[:, matches.edge_idx]

@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from tests.synthetic import all_pairs, make_edges_wrong, make_graph, make_problem, near_pairs, ring_cameras
-from vgpa.averaging.average import average
+from vgpa.averaging.average import Evidence, average, turn_centres
 from vgpa.averaging.directions import refine_directions
 from vgpa.averaging.positions import average_positions, direction_residuals_deg
+from vgpa.averaging.rotation_search import search_rotations
 from vgpa.averaging.rotations import average_rotations
 from vgpa.averaging.spanning_tree import edge_support, spanning_tree_poses
 from vgpa.config import AveragingConfig
@@ -152,13 +155,8 @@ class TestWholeAverage:
     truth = make_problem(10, 60, noise_px=0.3)
 
     def run(self, graph: ViewGraph, start: Rigid, config: AveragingConfig | None = None) -> object:
-        return average(
-            graph,
-            self.truth.problem.matches,
-            true_rays(self.truth),
-            config or AveragingConfig(),
-            lambda _: start,
-        )
+        evidence = Evidence(self.truth.problem.matches, true_rays(self.truth))
+        return average(graph, evidence, config or AveragingConfig(), lambda _: start)
 
     def test_good_start_or_bad_the_answer_is_right(self) -> None:
         random = Rigid.from_centre(Rotation.random(10, random_state=3).as_matrix(), CAMS.centre[:10])
@@ -187,3 +185,44 @@ class TestWholeAverage:
         answer = self.run(spoiled, self.truth.cam_from_world)
         # One of its nine edges may define the rotation of the tenth camera; never more than that agree.
         assert answer.is_edge_kept[at_last].sum() <= 1
+
+
+class TestRotationSearch:
+    """A narrow passage with one wrong and two right edges: the tree may take the wrong one, the search does not."""
+
+    def two_groups(self) -> tuple[ViewGraph, Rigid]:
+        truth = make_problem(12, 40, noise_px=0.0)
+        graph, poses = truth.problem.view_graph, truth.cam_from_world
+        side = graph.edge_index >= 6
+        across = np.flatnonzero(side[0] != side[1])
+        keep = np.ones(graph.num_edges, dtype=np.bool_)
+        keep[across[3:]] = False
+        graph = graph.select_edges(keep)
+        wrong = np.flatnonzero((graph.edge_index[0] < 6) & (graph.edge_index[1] >= 6))[0]
+        motion = graph.cam_j_from_cam_i
+        rotation = motion.rotation.copy()
+        rotation[wrong] = Rotation.from_euler("y", 70, degrees=True).as_matrix() @ rotation[wrong]
+        inliers = np.full(graph.num_edges, 100)
+        inliers[wrong] = 110
+        spoiled = Rigid.from_matrix(rotation, motion.translation)
+        return replace(graph, cam_j_from_cam_i=spoiled, num_inliers=inliers), poses
+
+    def test_the_majority_across_the_passage_wins(self) -> None:
+        graph, truth = self.two_groups()
+        # A start that believes the wrong edge: the far group is turned as a whole.
+        turned = truth.rotation.copy()
+        turned[6:] = turned[6:] @ Rotation.from_euler("y", 70, degrees=True).as_matrix()
+        found = search_rotations(graph, turned, sigma_deg=5.0, seed=0)
+        residual = graph.rotation_residuals_deg(found)
+        assert np.sum(residual > 10) == 1
+
+    def test_same_seed_same_answer(self) -> None:
+        graph, truth = self.two_groups()
+        first, again = (search_rotations(graph, truth.rotation, sigma_deg=5.0, seed=4) for _ in range(2))
+        np.testing.assert_array_equal(first, again)
+
+
+@given(seed=st.integers(0, 1000))
+def test_centres_turn_with_the_world(seed: int) -> None:
+    turn = Rotation.random(random_state=seed).as_matrix()
+    np.testing.assert_allclose(turn_centres(CAMS, CAMS.rotation @ turn.T), CAMS.centre @ turn.T, atol=1e-9)

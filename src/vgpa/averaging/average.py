@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 from vgpa.averaging.directions import refine_directions
 from vgpa.averaging.positions import average_positions, direction_residuals_deg
-from vgpa.averaging.rotations import average_rotations
+from vgpa.averaging.rotation_search import search_rotations
 from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.config import AveragingConfig
 from vgpa.geometry.rigid import Rigid
-from vgpa.geometry.rotation import FloatArray
+from vgpa.geometry.rotation import FloatArray, nearest_rotation
 from vgpa.scene import Matches, Poses, ViewGraph
 
 Rays = tuple[FloatArray, FloatArray]
+
+SEED = 0
+"""Of the search for rotations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,45 +41,55 @@ class Averaged:
     direction_residual_deg: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The matches behind a view graph's edges, and their unit rays in camera i and camera j, (num_matches, 3) each."""
+
+    matches: Matches
+    rays: Rays
+
+
 def average(
-    graph: ViewGraph,
-    matches: Matches,
-    rays: Rays,
-    config: AveragingConfig,
-    predict: Callable[[ViewGraph], Rigid],
+    graph: ViewGraph, evidence: Evidence, config: AveragingConfig, predict: Callable[[ViewGraph], Rigid]
 ) -> Averaged:
     """Poses of a connected view graph.
 
     Args:
-        matches, rays: the edges' matches and their unit rays in camera i and j, for directions under averaged
-            rotations.
+        evidence: for directions under averaged rotations.
         predict: the network: a view graph to cam_from_world.
     """
     predicted = predict(graph)
     if not config.robust:
         return _measure(graph, Poses.of_all(predicted), "network", np.ones(graph.num_edges, dtype=np.bool_))
     starts = {"network": predicted, "spanning_tree": spanning_tree_poses(graph)}
-    answers = [_average_from(graph, matches, rays, config, name, start) for name, start in starts.items()]
+    answers = [average_from(graph, evidence, config, name, start) for name, start in starts.items()]
     return min(answers, key=lambda answer: _cost(answer, config))
 
 
-def _average_from(
-    graph: ViewGraph, matches: Matches, rays: Rays, config: AveragingConfig, name: str, start: Rigid
+def average_from(
+    graph: ViewGraph, evidence: Evidence | None, config: AveragingConfig, name: str, start: Rigid
 ) -> Averaged:
-    rotation = average_rotations(graph, start.rotation, config.rotation_sigma_deg)
+    """Robust averaging from one start. Without evidence the edges' directions stay as they were measured."""
+    rotation = search_rotations(graph, start.rotation, config.rotation_sigma_deg, SEED)
     agrees = graph.rotation_residuals_deg(rotation) <= config.max_rotation_error_deg
-    labels = graph.select_edges(agrees).component_labels()
-    placed = np.flatnonzero(labels == 0)
+    placed = np.flatnonzero(graph.select_edges(agrees).component_labels() == 0)
     part, inside = graph.select_edges(agrees).subgraph(placed)
     kept = agrees.copy()
     kept[agrees] = inside
-    of_kept = np.repeat(kept, np.diff(matches.offsets))
-    refined = refine_directions(
-        part, matches.select_edges(kept), (rays[0][of_kept], rays[1][of_kept]), rotation[placed]
-    )
-    centre = average_positions(refined, rotation[placed], start.centre[placed], config.direction_sigma_deg)
+    if evidence is not None:
+        of_kept = np.repeat(kept, np.diff(evidence.matches.offsets))
+        rays = evidence.rays[0][of_kept], evidence.rays[1][of_kept]
+        part = refine_directions(part, evidence.matches.select_edges(kept), rays, rotation[placed])
+    centre = turn_centres(start, rotation)[placed]
+    centre = average_positions(part, rotation[placed], centre, config.direction_sigma_deg)
     poses = Poses.of_all(Rigid.from_centre(rotation[placed], centre)).scatter(placed, graph.num_images)
     return _measure(graph, poses, name, kept)
+
+
+def turn_centres(start: Rigid, rotation: FloatArray) -> FloatArray:
+    """Centres (n, 3) of the start in the world of the given rotations (n, 3, 3), which may be another one."""
+    world_from_start = nearest_rotation(np.einsum("nji,njk->ik", rotation, start.rotation))
+    return start.centre @ world_from_start.T
 
 
 def _measure(graph: ViewGraph, poses: Poses, start: str, kept: NDArray[np.bool_]) -> Averaged:

@@ -22,6 +22,4 @@ def spanning_tree_poses(graph: ViewGraph) -> Rigid:
 
 def edge_support(graph: ViewGraph) -> FloatArray:
     """(num_edges,) inliers times the part of its triplets that an edge closes."""
-    return graph.num_inliers * closing_part(
-        graph.edge_index, graph.cam_j_from_cam_i.quaternion_wxyz, graph.num_images
-    )
+    return graph.num_inliers * closing_part(graph.edge_index, graph.cam_j_from_cam_i.quaternion_wxyz, graph.num_images)
