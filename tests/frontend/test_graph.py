@@ -9,7 +9,8 @@ import numpy as np
 
 from tests.synthetic import all_pairs, make_edges_wrong, make_graph, make_problem, near_pairs, ring_cameras
 from vgpa.config import GraphConfig
-from vgpa.frontend.graph import closes_triplets, find_triplets, select_reliable_edges, triplet_errors_deg
+from vgpa.frontend.graph import closes_triplets, select_reliable_edges, triplet_errors_deg
+from vgpa.geometry.triplets import find_triplets
 
 CAMS = ring_cameras(12)
 
@@ -18,14 +19,14 @@ def test_triplets_are_all_triangles_once() -> None:
     graph = make_graph(CAMS, near_pairs(12, 3))
     edges = set(zip(*graph.edge_index.tolist(), strict=True))
     expected = {c for c in combinations(range(12), 3) if all(pair in edges for pair in combinations(c, 2))}
-    found = [graph.edge_index[:, list(t)] for t in find_triplets(graph).T]
+    found = [graph.edge_index[:, list(t)] for t in find_triplets(graph.edge_index, graph.num_images).T]
     assert {tuple(sorted(set(t.ravel().tolist()))) for t in found} == expected
     assert len(found) == len(expected)
 
 
 def test_exact_triplets_close() -> None:
     graph = make_graph(CAMS, all_pairs(12))
-    assert triplet_errors_deg(graph, find_triplets(graph)).max() < 1e-5
+    assert triplet_errors_deg(graph, find_triplets(graph.edge_index, graph.num_images)).max() < 1e-5
 
 
 def test_wrong_edges_are_convicted_and_right_ones_are_not() -> None:
@@ -37,7 +38,7 @@ def test_wrong_edges_are_convicted_and_right_ones_are_not() -> None:
 
 def test_bridges_are_kept() -> None:
     graph = make_edges_wrong(make_graph(CAMS, near_pairs(12, 1)), 1.0)
-    assert find_triplets(graph).shape == (3, 0)
+    assert find_triplets(graph.edge_index, graph.num_images).shape == (3, 0)
     assert closes_triplets(graph, 1.0).all()
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import coo_array
 
 from vgpa.config import GraphConfig
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray, rotation_angle_rad
+from vgpa.geometry.triplets import find_triplets
 from vgpa.scene import Problem, ViewGraph
 
 EdgeFilter = Callable[[ViewGraph], BoolArray]
@@ -35,7 +35,7 @@ def select_reliable_edges(problem: Problem, config: GraphConfig, edge_filter: Ed
 
 def closes_triplets(graph: ViewGraph, max_error_deg: float) -> BoolArray:
     """(num_edges,) False for edges in several triplets of which none closes within the given angle."""
-    triplets = find_triplets(graph)
+    triplets = find_triplets(graph.edge_index, graph.num_images)
     error = triplet_errors_deg(graph, triplets)
     best = np.full(graph.num_edges, np.inf)
     count = np.zeros(graph.num_edges, dtype=np.int64)
@@ -43,21 +43,6 @@ def closes_triplets(graph: ViewGraph, max_error_deg: float) -> BoolArray:
         np.minimum.at(best, side, error)
         count += np.bincount(side, minlength=graph.num_edges)
     return (count < MIN_NUM_TRIPLETS) | (best <= max_error_deg)
-
-
-def find_triplets(graph: ViewGraph) -> IntArray:
-    """(3, num_triplets) edges ij, jk and ik of every three images i < j < k that are connected pairwise."""
-    i, j = graph.edge_index
-    num = graph.num_images
-    # Edge numbers from 1 on, so that 0 can mean "no edge".
-    edge_of = coo_array((np.arange(1, graph.num_edges + 1), (i, j)), shape=(num, num)).tocsr()
-    found = []
-    for first in range(num):
-        start, end = edge_of.indptr[first], edge_of.indptr[first + 1]
-        others, edges = edge_of.indices[start:end], edge_of.data[start:end]
-        between = edge_of[others][:, others].tocoo()
-        found.append(np.stack([edges[between.row], between.data, edges[between.col]]))
-    return (np.concatenate(found, axis=1) - 1).astype(np.int64) if found else np.zeros((3, 0), dtype=np.int64)
 
 
 def triplet_errors_deg(graph: ViewGraph, triplets: IntArray) -> FloatArray:

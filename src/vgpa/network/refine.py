@@ -20,7 +20,7 @@ from torch.nn import functional
 from vgpa.geometry.spanning_tree import grow_forest
 from vgpa.geometry.torch_rotation import direction_angle, exp_map, log_map, matrix_to_quaternion_wxyz
 from vgpa.network.graph import GraphTensors
-from vgpa.network.layers import make_mlp, mean_by_index
+from vgpa.network.layers import EDGES_PER_CHUNK, make_mlp, mean_by_index
 from vgpa.network.relax import EdgeWeights, Pattern, relax
 
 _NUM_FEATURES = 25
@@ -80,8 +80,6 @@ class RefineNet(nn.Module):
 
     def unroll(self, graph: GraphTensors) -> list[RefineStep]:
         """The poses after every step."""
-        receiver = torch.cat((graph.edge_index[0], graph.edge_index[1]))
-        sender = torch.cat((graph.edge_index[1], graph.edge_index[0]))
         h = self.token.expand(graph.num_cams, -1)
         e = self.edge_token.expand(2 * graph.num_edges, -1)
         cam_from_world, centre = tree_start(graph)
@@ -91,16 +89,31 @@ class RefineNet(nn.Module):
             with torch.no_grad():
                 centre = unit_size(graph, centre)
                 seen = compare(graph, cam_from_world, centre)
-            part_i, part_j = self.from_cams(h).chunk(2, dim=-1)
-            mixed = self.read_edge(seen.feature) + self.from_edge(e) + part_i[receiver] + part_j[sender]
-            e = self.edge_norm(e + self.edge_update(functional.relu(mixed)))
-            m = mean_by_index(torch.sigmoid(self.gate(e)) * e, receiver, graph.num_cams)
-            h = self.memory(self.message(m), h)
-            verdict = self.judge(e)
-            verdict = verdict[: graph.num_edges] + verdict[graph.num_edges :]
+            h, e, verdict = self._think(seen.feature, h, e, graph.edge_index)
             cam_from_world, centre = self._move(pattern, seen, verdict, cam_from_world.detach(), centre)
             steps.append(RefineStep(cam_from_world, centre, verdict[:, 4]))
         return steps
+
+    def _think(self, feature: Tensor, h: Tensor, e: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """New memories of cameras (N, d) and directed edges (2E, d), and the verdict on every edge (E, 5)."""
+        receiver, sender = torch.cat((edge_index, edge_index.flip(0)), dim=1)
+        part_i, part_j = self.from_cams(h).chunk(2, dim=-1)
+        total = torch.zeros_like(part_i)
+        memories, verdicts = [], []
+        # In pieces small enough for a CPU's cache; on a GPU there are fewer of them.
+        num_per_piece = EDGES_PER_CHUNK[h.device.type]
+        for piece in zip(*(torch.split(x, num_per_piece) for x in (feature, e, receiver, sender)), strict=True):
+            seen, memory, at, other = piece
+            mixed = self.read_edge(seen) + self.from_edge(memory)
+            mixed = mixed + part_i.index_select(0, at) + part_j.index_select(0, other)
+            memory = self.edge_norm(memory + self.edge_update(functional.relu(mixed)))
+            total = total.index_add(0, at, torch.sigmoid(self.gate(memory)) * memory)
+            memories.append(memory)
+            verdicts.append(self.judge(memory))
+        degree = torch.bincount(receiver, minlength=len(h)).clamp(min=1)
+        h = self.memory(self.message(total / degree[:, None]), h)
+        first, second = torch.cat(verdicts).chunk(2)
+        return h, torch.cat(memories), first + second
 
     def _move(
         self, pattern: Pattern, seen: Comparison, verdict: Tensor, cam_from_world: Tensor, centre: Tensor

@@ -11,7 +11,6 @@ component are left out.
 
 from __future__ import annotations
 
-import importlib
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -112,9 +111,10 @@ def _read_saved(arrays: _Arrays) -> WorldBatch:
 
 def _read_resfm(arrays: _Arrays) -> WorldBatch:
     """Estimate the relative poses of a RESfM scene with the front end, as they would be estimated for photos."""
-    # Named here and not imported above: training runs on machines without the front end unless it is given tracks.
-    read_resfm = importlib.import_module("vgpa.frontend.resfm").read_resfm
-    select_reliable_edges = importlib.import_module("vgpa.frontend.graph").select_reliable_edges
+    # Not imported above: training runs on machines without the front end unless it is given tracks.
+    from vgpa.frontend.graph import select_reliable_edges
+    from vgpa.frontend.resfm import read_resfm
+
     settings = config.default()
     view_graph = select_reliable_edges(read_resfm(arrays.path, settings), settings.graph).view_graph
     cam_j_from_cam_i = view_graph.cam_j_from_cam_i
