@@ -26,7 +26,7 @@ import torch
 from graphs import Case, make_own_worlds, read_real_scenes
 from torch import nn
 
-from vgpa.averaging.predict import finetune, graph_tensors, poses_from_tensors
+from vgpa.averaging.finetune import finetune, graph_tensors, poses_from_tensors
 from vgpa.config import paper
 from vgpa.evaluate import auc, pair_errors_deg
 from vgpa.geometry.rigid import Rigid

@@ -15,7 +15,7 @@ from graphs import Case
 from torch import nn
 
 from vgpa.averaging.average import average_from
-from vgpa.averaging.predict import finetune, graph_tensors, poses_from_tensors
+from vgpa.averaging.finetune import finetune, graph_tensors, poses_from_tensors
 from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.config import AveragingConfig
 from vgpa.errors import InputError

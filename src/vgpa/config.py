@@ -81,11 +81,11 @@ class GraphConfig:
 class AveragingConfig:
     """From view graph to poses."""
 
-    weights: str = "paper"
+    weights: str = "default"
     """Name of shipped weights, or the path of a safetensors file."""
     finetune_steps: int = 0
     """Steps of fine-tuning the network on this graph (the paper: 200)."""
-    finetune_learning_rate: float = 1e-3
+    finetune_learning_rate: float = 1.5e-3
     """Adam's step size in fine-tuning; it falls to zero along a cosine."""
     robust: bool = True
     """Robust averaging of the raw poses, started from the network's answer or a spanning tree's."""
@@ -189,7 +189,7 @@ def paper() -> Config:
     """The paper to the letter: one forward pass, 200 steps of fine-tuning, DLT, two rounds of robust adjustment."""
     huber = BundleRound(1e9, "huber", 0.1, 1e-4, 300, refine_intrinsics=True)
     rounds = (huber, BundleRound(5.0, "huber", 0.1, 1e-4, 300, refine_intrinsics=True))
-    averaging = AveragingConfig(finetune_steps=200, robust=False)
+    averaging = AveragingConfig(weights="paper", finetune_steps=200, robust=False)
     return Config(
         FeatureConfig(),
         MatchConfig(),

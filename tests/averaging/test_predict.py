@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
-import torch
+import subprocess
+import sys
+from dataclasses import replace
 
-from tests.synthetic import all_pairs, make_graph, ring_cameras
-from vgpa.averaging.predict import graph_tensors, predict_poses
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.synthetic import all_pairs, make_edges_wrong, make_graph, near_pairs, ring_cameras
+from vgpa.averaging.finetune import graph_tensors, predict_with_torch
+from vgpa.averaging.predict import predict_poses
 from vgpa.config import AveragingConfig
+from vgpa.evaluate.metrics import pair_errors_deg
+from vgpa.geometry.rigid import Rigid
 from vgpa.network.losses import relative_pose_loss
 
 GRAPH = make_graph(ring_cameras(36)[:10], all_pairs(10), noise_deg=0.5)
@@ -20,12 +30,41 @@ def loss_of(config: AveragingConfig) -> float:
     return float(relative_pose_loss(quaternion, translation, graph_tensors(GRAPH, torch.device("cpu"))))
 
 
-def test_prediction_is_repeatable() -> None:
-    first, second = (predict_poses(GRAPH, AveragingConfig(), "cpu") for _ in range(2))
+@pytest.mark.parametrize("weights", ["default", "paper"])
+def test_prediction_is_repeatable(weights: str) -> None:
+    first, second = (predict_poses(GRAPH, AveragingConfig(weights), "cpu") for _ in range(2))
     np.testing.assert_array_equal(first.matrix, second.matrix)
 
 
 def test_fine_tuning_lowers_the_loss_and_never_raises_it() -> None:
-    before = loss_of(AveragingConfig())
-    assert loss_of(AveragingConfig(finetune_steps=1, finetune_learning_rate=10.0)) <= before + 1e-6
-    assert loss_of(AveragingConfig(finetune_steps=40)) < 0.9 * before
+    before = loss_of(AveragingConfig("paper"))
+    assert loss_of(AveragingConfig("paper", finetune_steps=1, finetune_learning_rate=10.0)) <= before + 1e-6
+    assert loss_of(AveragingConfig("paper", finetune_steps=40)) < 0.9 * before
+
+
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=10, deadline=None)
+def test_the_default_network_says_the_same_in_numpy_and_in_torch(seed: int) -> None:
+    graph = make_edges_wrong(make_graph(ring_cameras(30), near_pairs(30, 4), noise_deg=2.0), 0.2, seed)
+    rng = np.random.default_rng(seed)
+    # Different numbers of inliers, so that there is one best tree; some edges know no direction.
+    num_inliers = rng.permutation(graph.num_edges) + 30
+    has_direction = rng.random(graph.num_edges) > 0.1
+    motion = graph.cam_j_from_cam_i
+    graph = replace(
+        graph,
+        num_inliers=num_inliers,
+        has_direction=has_direction,
+        cam_j_from_cam_i=Rigid(motion.quaternion_wxyz, motion.translation * has_direction[:, None]),
+    )
+    ours = predict_poses(graph, AveragingConfig("default"), "cpu")
+    theirs = predict_with_torch(graph, AveragingConfig("default"), "cpu")
+    rotation, direction = pair_errors_deg(ours, theirs)
+    assert np.median(rotation) < 0.05
+    assert np.median(direction) < 0.1
+    assert np.quantile(rotation, 0.99) < 0.5
+
+
+def test_the_default_network_leaves_torch_alone() -> None:
+    code = "import sys, vgpa.solve, vgpa.averaging.predict; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

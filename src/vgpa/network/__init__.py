@@ -1,16 +1,4 @@
-"""The networks: the paper's, its attention variant and the default one; their loss and the shipped weights."""
+"""The networks: the paper's, its variant with attention, the refining one; their losses and their shipped weights.
 
-from vgpa.network.graph import GraphTensors
-from vgpa.network.losses import relative_pose_loss
-from vgpa.network.posenet import PoseNet, PoseNetConfig
-from vgpa.network.weights import load_network, make_network, save_weights
-
-__all__ = [
-    "GraphTensors",
-    "PoseNet",
-    "PoseNetConfig",
-    "load_network",
-    "make_network",
-    "relative_pose_loss",
-    "save_weights",
-]
+Nothing is imported here, because torch takes seconds to load and not every run needs it.
+"""
