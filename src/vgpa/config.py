@@ -113,6 +113,8 @@ class BundleRound:
     """Iterations at which it ends in any case."""
     refine_intrinsics: bool
     """Focal length and distortion are free in this round (unless they are fixed for the run)."""
+    is_adaptive: bool = False
+    """If poses are too coarse for this round's loss, as the first one, rounds with wider losses come before it."""
     min_num_covered: int | None = None
     """Use only the longest tracks, until every image has this many observations; None uses all tracks."""
 
@@ -168,7 +170,7 @@ class Config:
 def default() -> Config:
     """The best accuracy and coverage."""
     rounds = (
-        BundleRound(180, "cauchy", 2.0, 1e-4, 50, refine_intrinsics=False, min_num_covered=200),
+        BundleRound(180, "cauchy", 2.0, 1e-4, 50, refine_intrinsics=False, is_adaptive=True, min_num_covered=200),
         BundleRound(12, "huber", 1.0, 1e-5, 50, refine_intrinsics=True, min_num_covered=400),
         BundleRound(4, "huber", 1.0, 1e-6, 100, refine_intrinsics=True),
     )
@@ -178,7 +180,7 @@ def default() -> Config:
 def fast() -> Config:
     """The quickest model that is still good for a preview."""
     rounds = (
-        BundleRound(180, "cauchy", 2.0, 1e-3, 30, refine_intrinsics=False, min_num_covered=100),
+        BundleRound(180, "cauchy", 2.0, 1e-3, 30, refine_intrinsics=False, is_adaptive=True, min_num_covered=100),
         BundleRound(8, "huber", 1.0, 1e-4, 30, refine_intrinsics=True, min_num_covered=200),
     )
     features = FeatureConfig(max_image_size=1200, max_num_features=4096)

@@ -19,6 +19,11 @@ from vgpa.mapping.cover import covering_tracks, well_supported_images
 from vgpa.mapping.triangulate import PointFilter, Points, keep_good, observation_errors_px, triangulate
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
 
+MAX_COARSE_ERROR_PX, MAX_COARSE_SCALE_PX = 1000.0, 100.0
+COARSE_SHRINKAGE = 3.0
+"""Factor by which the loss narrows from one coarse round to the next."""
+COARSE_ERROR_PER_SCALE = 12.0
+"""Observations up to this many scales of the loss are used in a coarse round."""
 MAX_PRINCIPAL_POINT_OFFSET = 0.05
 """Distance of a believable principal point from the image centre, in longer image sides."""
 MIN_DECREASE = 0.03
@@ -36,7 +41,8 @@ def build_model(
 ) -> Reconstruction:
     """The model that the tracks support, from approximate poses."""
     model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
-    for number, settings in enumerate(config.rounds):
+    coarse_rounds = _coarse_rounds(model, keypoints, tracks, config)
+    for number, settings in enumerate((*coarse_rounds, *config.rounds)):
         model = _run_round(model, keypoints, tracks, settings, config, num_threads)
         if model.num_registered < 2:
             raise NoModelError(
@@ -46,6 +52,29 @@ def build_model(
     if config.rounds[-1].min_num_covered is not None:
         model = _with_all_points(model, keypoints, tracks, config)
     return _free_principal_points(model, keypoints, config, num_threads)
+
+
+def _coarse_rounds(
+    model: Reconstruction, keypoints: Keypoints, tracks: Tracks, config: MappingConfig
+) -> list[BundleRound]:
+    """Rounds before the first, for poses so coarse that its loss would see nothing but outliers.
+
+    The loss starts as wide as the errors are and narrows from round to round, while hardly anything is thrown out: a
+    camera that is off by degrees must stay to be pulled in. Long lenses need this most, for a degree is many pixels.
+    """
+    first = config.rounds[0]
+    anything = PointFilter(MAX_COARSE_ERROR_PX, config.min_angle_deg, min_num_views=2)
+    points = triangulate(model.images, model.poses, keypoints, tracks, anything)
+    if not first.is_adaptive or len(points.xyz) == 0:
+        return []
+    # Where a part of the model is bent away, most points still look fine; the worst tenth tells.
+    scale_px = min(float(np.quantile(points.error_px, 0.9)) / 1.5, MAX_COARSE_SCALE_PX)
+    rounds = []
+    while scale_px > first.loss_scale_px * COARSE_SHRINKAGE:
+        error_px = max(COARSE_ERROR_PER_SCALE * scale_px, first.max_error_px)
+        rounds.append(replace(first, max_error_px=error_px, loss_scale_px=scale_px))
+        scale_px /= COARSE_SHRINKAGE
+    return rounds
 
 
 def _with_all_points(
