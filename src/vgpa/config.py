@@ -172,7 +172,7 @@ def default() -> Config:
     rounds = (
         BundleRound(180, "cauchy", 2.0, 1e-4, 50, refine_intrinsics=False, is_adaptive=True, min_num_covered=200),
         BundleRound(12, "huber", 1.0, 1e-5, 50, refine_intrinsics=True, min_num_covered=400),
-        BundleRound(4, "huber", 1.0, 1e-6, 100, refine_intrinsics=True),
+        BundleRound(4, "huber", 1.0, 3e-6, 100, refine_intrinsics=True),
     )
     return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
 

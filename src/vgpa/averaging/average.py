@@ -1,4 +1,4 @@
-"""From a connected view graph to poses: two starts, robust averaging of each, and the better answer by residual."""
+"""From a connected view graph to poses: rotations, then positions from two starts, and the better answer by residual."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ def average(
     predicted = predict(graph)
     if not config.robust:
         return _measure(graph, Poses.of_all(predicted), "network", np.ones(graph.num_edges, dtype=np.bool_))
+    oriented = _orient(graph, evidence, config, predicted.rotation)
     starts = {"network": predicted, "spanning_tree": spanning_tree_poses(graph)}
-    answers = [average_from(graph, evidence, config, name, start) for name, start in starts.items()]
+    answers = [_place(graph, oriented, config, name, start) for name, start in starts.items()]
     return min(answers, key=lambda answer: _cost(answer, config))
 
 
@@ -70,7 +71,28 @@ def average_from(
     graph: ViewGraph, evidence: Evidence | None, config: AveragingConfig, name: str, start: Rigid
 ) -> Averaged:
     """Robust averaging from one start. Without evidence the edges' directions stay as they were measured."""
-    rotation = search_rotations(graph, start.rotation, config.rotation_sigma_deg, SEED)
+    return _place(graph, _orient(graph, evidence, config, start.rotation), config, name, start)
+
+
+@dataclass(frozen=True, eq=False)
+class _Oriented:
+    """Averaged rotations, and the part of the graph that agrees with them.
+
+    Attributes:
+        rotation: (num_images, 3, 3) world-to-camera.
+        placed: images of the largest part that agreeing edges hold together.
+        part: the graph of these images, with directions re-estimated under the rotations.
+        is_edge_kept: (num_edges,) the edges of that part.
+    """
+
+    rotation: FloatArray
+    placed: NDArray[np.int64]
+    part: ViewGraph
+    is_edge_kept: NDArray[np.bool_]
+
+
+def _orient(graph: ViewGraph, evidence: Evidence | None, config: AveragingConfig, start: FloatArray) -> _Oriented:
+    rotation = search_rotations(graph, start, config.rotation_sigma_deg, SEED)
     agrees = graph.rotation_residuals_deg(rotation) <= config.max_rotation_error_deg
     placed = np.flatnonzero(graph.select_edges(agrees).component_labels() == 0)
     part, inside = graph.select_edges(agrees).subgraph(placed)
@@ -80,10 +102,15 @@ def average_from(
         of_kept = np.repeat(kept, np.diff(evidence.matches.offsets))
         rays = evidence.rays[0][of_kept], evidence.rays[1][of_kept]
         part = refine_directions(part, evidence.matches.select_edges(kept), rays, rotation[placed])
-    centre = turn_centres(start, rotation)[placed]
-    centre = average_positions(part, rotation[placed], centre, config.direction_sigma_deg)
-    poses = Poses.of_all(Rigid.from_centre(rotation[placed], centre)).scatter(placed, graph.num_images)
-    return _measure(graph, poses, name, kept)
+    return _Oriented(rotation, placed, part, kept)
+
+
+def _place(graph: ViewGraph, oriented: _Oriented, config: AveragingConfig, name: str, start: Rigid) -> Averaged:
+    rotation, placed = oriented.rotation[oriented.placed], oriented.placed
+    centre = turn_centres(start, oriented.rotation)[placed]
+    centre = average_positions(oriented.part, rotation, centre, config.direction_sigma_deg)
+    poses = Poses.of_all(Rigid.from_centre(rotation, centre)).scatter(placed, graph.num_images)
+    return _measure(graph, poses, name, oriented.is_edge_kept)
 
 
 def turn_centres(start: Rigid, rotation: FloatArray) -> FloatArray:

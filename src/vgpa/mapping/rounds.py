@@ -24,8 +24,11 @@ COARSE_SHRINKAGE = 3.0
 """Factor by which the loss narrows from one coarse round to the next."""
 COARSE_ERROR_PER_SCALE = 12.0
 """Observations up to this many scales of the loss are used in a coarse round."""
+MAX_REPEATS, SETTLED_FOCAL_CHANGE = 2, 0.01
+"""The last round is repeated while a focal length changes by more than this part in it."""
 MAX_PRINCIPAL_POINT_OFFSET = 0.05
 """Distance of a believable principal point from the image centre, in longer image sides."""
+NUM_TRIAL_ITERATIONS = 4
 MIN_DECREASE = 0.03
 """Part of the cost that freeing principal points must remove. Surveyed scenes lose 4 to 5% of it and become five times
 as accurate; five other scenes lose 1 to 2%, and their poses move away from the reference."""
@@ -41,17 +44,29 @@ def build_model(
 ) -> Reconstruction:
     """The model that the tracks support, from approximate poses."""
     model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
-    coarse_rounds = _coarse_rounds(model, keypoints, tracks, config)
-    for number, settings in enumerate((*coarse_rounds, *config.rounds)):
-        model = _run_round(model, keypoints, tracks, settings, config, num_threads)
+    waiting = [*_coarse_rounds(model, keypoints, tracks, config), *config.rounds]
+    num_repeats_left = MAX_REPEATS
+    while waiting:
+        settings = waiting.pop(0)
+        before, model = model, _run_round(model, keypoints, tracks, settings, config, num_threads)
         if model.num_registered < 2:
             raise NoModelError(
-                f"No two images share enough points after round {number + 1} of bundle adjustment",
+                "No two images share enough points after a round of bundle adjustment",
                 "Add photos with more overlap, or check that they show one rigid scene",
             )
+        if not waiting and num_repeats_left and _focal_change(before, model) > SETTLED_FOCAL_CHANGE:
+            # The points of this round were found with other lenses than it ends with.
+            waiting, num_repeats_left = [settings], num_repeats_left - 1
     if config.rounds[-1].min_num_covered is not None:
         model = _with_all_points(model, keypoints, tracks, config)
     return _free_principal_points(model, keypoints, config, num_threads)
+
+
+def _focal_change(before: Reconstruction, after: Reconstruction) -> float:
+    """The largest relative change of a focal length among the cameras of registered images."""
+    used = np.unique(after.images.camera_idx[after.poses.is_known])
+    pairs = [(before.images.cameras[k].params[0], after.images.cameras[k].params[0]) for k in used]
+    return max(abs(new / old - 1) for old, new in pairs)
 
 
 def _coarse_rounds(
@@ -130,10 +145,14 @@ def _free_principal_points(
     if config.fix_intrinsics or min_num is None or used.max() < min_num:
         return model
     options = replace(_options(last, config, num_threads, True), min_images_for_principal_point=min_num)
-    freed = bundle_adjust(model, keypoints, options)
+    before = _huber_cost(model, keypoints, last.loss_scale_px)
+    # A few iterations tell whether there is anything to gain; most models have nothing, and stop here.
+    freed = bundle_adjust(model, keypoints, replace(options, max_iterations=NUM_TRIAL_ITERATIONS))
+    if _huber_cost(freed, keypoints, last.loss_scale_px) > (1 - MIN_DECREASE / 2) * before:
+        return model
+    freed = bundle_adjust(freed, keypoints, options)
     is_far = max(map(principal_point_offset, freed.images.cameras)) > MAX_PRINCIPAL_POINT_OFFSET
-    before, after = (_huber_cost(m, keypoints, last.loss_scale_px) for m in (model, freed))
-    if is_far or after > (1 - MIN_DECREASE) * before:
+    if is_far or _huber_cost(freed, keypoints, last.loss_scale_px) > (1 - MIN_DECREASE) * before:
         return model
     wanted = PointFilter(last.max_error_px, config.min_angle_deg, min_num_views=2)
     points = keep_good(freed.images, freed.poses, keypoints, freed.tracks, freed.xyz, wanted)
