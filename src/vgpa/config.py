@@ -115,6 +115,8 @@ class BundleRound:
     """Focal length and distortion are free in this round (unless they are fixed for the run)."""
     is_adaptive: bool = False
     """If poses are too coarse for this round's loss, as the first one, rounds with wider losses come before it."""
+    max_runs: int = 1
+    """How often the round is run while focal lengths have not settled."""
     min_num_covered: int | None = None
     """Use only the longest tracks, until every image has this many observations; None uses all tracks."""
 
@@ -171,7 +173,8 @@ def default() -> Config:
     """The best accuracy and coverage."""
     rounds = (
         BundleRound(180, "cauchy", 2.0, 1e-4, 50, refine_intrinsics=False, is_adaptive=True, min_num_covered=200),
-        BundleRound(12, "huber", 1.0, 1e-5, 50, refine_intrinsics=True, min_num_covered=400),
+        BundleRound(12, "huber", 1.0, 1e-5, 20, refine_intrinsics=True, min_num_covered=400),
+        BundleRound(4, "huber", 1.0, 1e-6, 100, refine_intrinsics=True, max_runs=3, min_num_covered=400),
         BundleRound(4, "huber", 1.0, 3e-6, 100, refine_intrinsics=True),
     )
     return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))

@@ -1,10 +1,23 @@
-"""The output folder of a run: made, and checked before anything is computed for it."""
+"""The output folder of a run: made and checked before anything is computed for it, and filled with models after.
+
+Models lie in `sparse/0`, `sparse/1`, ..., the largest first, as COLMAP numbers them.
+"""
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from vgpa.errors import OutputError
+
+if TYPE_CHECKING:
+    from vgpa.scene import Keypoints, Reconstruction
+    from vgpa.solve import Solution
+
+MODEL_FILES = ("cameras", "images", "points3D", "frames", "rigs")
 
 
 def open_output(folder: Path) -> None:
@@ -19,3 +32,49 @@ def open_output(folder: Path) -> None:
             f"The output folder {folder} cannot be written ({error.strerror})",
             "Give another folder with -o, or change its permissions",
         ) from error
+
+
+def write_models(models: list[Reconstruction], keypoints: Keypoints, folder: Path) -> None:
+    """Write all models of a run below `folder/sparse`; those that an earlier run left beyond them are removed."""
+    from vgpa.colmap.model import write_model  # the command line opens its output folder before it loads pycolmap
+
+    for number, model in enumerate(models):
+        write_model(model, keypoints, folder / "sparse" / str(number))
+    for number in count(len(models)):
+        stale = folder / "sparse" / str(number)
+        if not stale.is_dir():
+            return
+        for name in MODEL_FILES:
+            (stale / f"{name}.bin").unlink(missing_ok=True)
+        if not any(stale.iterdir()):
+            stale.rmdir()
+
+
+def describe_models(summary: dict[str, Any], solution: Solution) -> dict[str, Any]:
+    """The summary of a run with its models: a list of them, and for every image its model and what is doubtful.
+
+    Points and errors of images in further models are those in their own model.
+    """
+    rows = {row["name"]: row | {"model": None, "doubts": []} for row in summary["images"]}
+    for number, part in enumerate(solution.parts):
+        model, tracks = part.model, part.model.tracks
+        num_points = np.bincount(tracks.image_idx, minlength=len(model.images))
+        error_sum = np.bincount(tracks.image_idx, model.error_px[tracks.track_idx], len(model.images))
+        for k in np.flatnonzero(model.poses.is_known):
+            name, num = model.images.names[k], int(num_points[k])
+            rows[name] |= {
+                "model": number,
+                "num_points": num,
+                "mean_error_px": float(error_sum[k]) / num if num else None,
+                "doubts": solution.doubts.get(name, []),
+            }
+    models = [
+        {
+            "folder": f"sparse/{number}",
+            "num_registered": part.model.num_registered,
+            "num_points": part.model.num_points,
+            "mean_error_px": float(part.model.error_px.mean()) if part.model.num_points else 0.0,
+        }
+        for number, part in enumerate(solution.parts)
+    ]
+    return summary | {"models": models, "images": list(rows.values())}

@@ -1,7 +1,8 @@
 """The whole story, in order: photos -> database -> view graph -> poses -> model -> report.
 
 `reconstruct` starts from a folder of photos, `map_database` from a COLMAP database; the second is the second half
-of the first. Each arrow is one call. What a step has computed is on disk before the next one starts.
+of the first. `register_images` adds images to a model that exists already. Each arrow is one call. What a step has
+computed is on disk before the next one starts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from vgpa import config as presets
 from vgpa.colmap.cameras import check_params
 from vgpa.colmap.database import read_problem
-from vgpa.colmap.model import write_model
+from vgpa.colmap.model import read_model
 from vgpa.colmap.silence import logging_to
 from vgpa.config import Config
 from vgpa.frontend.build import DATABASE, build_database
@@ -21,13 +22,14 @@ from vgpa.frontend.graph import EdgeFilter
 from vgpa.frontend.photos import list_photos
 from vgpa.frontend.resfm import read_resfm
 from vgpa.frontend.shards import Share, Step, compute_share, parse_shard
+from vgpa.mapping.adopt import adopt_model
 from vgpa.mapping.colors import colorize
-from vgpa.output import open_output
+from vgpa.output import describe_models, open_output, write_models
 from vgpa.report.page import write_page
 from vgpa.report.ply import write_ply
 from vgpa.report.summary import summarize, write_json
 from vgpa.scene import ImageState, Reconstruction
-from vgpa.solve import solve
+from vgpa.solve import Solution, register, solve
 from vgpa.stages import StageLog
 
 
@@ -36,7 +38,7 @@ class Result:
     """What a run leaves behind.
 
     Attributes:
-        reconstruction: the model, as written to `folder/sparse/0`.
+        reconstruction: the largest model, as written to `folder/sparse/0`; others lie in `sparse/1`, ...
         states: what became of every image, by name.
         summary: what `folder/report.json` holds.
         folder: the output folder.
@@ -96,17 +98,63 @@ def map_database(
         with log.stage("read database"):
             problem = read_resfm(database, config) if database.suffix == ".npz" else read_problem(database)
         solution = solve(problem, config, log, edge_filter)
-        model = solution.model
-        with log.stage("write model"):
-            if images is not None:
-                model = colorize(model, problem.keypoints, images)
-            write_model(model, problem.keypoints, output / "sparse" / "0")
-            write_ply(model.xyz, model.color, output / "points.ply")
-    states = solution.states | (unread or {})
-    summary = summarize(solution, states, config, log)
-    write_json(asdict(config), output / "config.json")
+        models = _write_models(solution, output, images, log)
+    return _report(solution, models[0], output, _Context(config, log, images or database, unread or {}))
+
+
+def register_images(
+    model: Path,
+    database: Path,
+    output: Path,
+    config: Config | None = None,
+    log: StageLog | None = None,
+    images: Path | None = None,
+) -> Result:
+    """From a COLMAP model of some images and a database of more to the model with those that can be placed.
+
+    Args:
+        model: the folder of the model; its images are found in the database by name, its cameras stay as they are.
+        images: the folder of the photos, for the colours of points.
+    """
+    config, log = config or presets.default(), log or StageLog()
+    open_output(output)
+    with logging_to(output / "log.txt"):
+        with log.stage("read model and database"):
+            problem, given = adopt_model(read_problem(database), *read_model(model))
+        solution = register(problem, given, config, log)
+        models = _write_models(solution, output, images, log)
+    return _report(solution, models[0], output, _Context(config, log, images or database, {}))
+
+
+@dataclass(frozen=True, eq=False)
+class _Context:
+    """What a report says beside the solution: the settings, the stages, the source, and images that were not read."""
+
+    config: Config
+    log: StageLog
+    source: Path
+    unread: dict[str, ImageState]
+
+
+def _write_models(solution: Solution, output: Path, images: Path | None, log: StageLog) -> list[Reconstruction]:
+    """Write every model, with the colours of the photos where there are any, and the points of the largest."""
+    keypoints = solution.problem.keypoints
+    with log.stage("write model"):
+        models = [part.model for part in solution.parts]
+        if images is not None:
+            models = [colorize(model, keypoints, images) for model in models]
+        write_models(models, keypoints, output)
+        write_ply(models[0].xyz, models[0].color, output / "points.ply")
+    return models
+
+
+def _report(solution: Solution, model: Reconstruction, output: Path, context: _Context) -> Result:
+    """Write what is known of a run beside its models."""
+    states = solution.states | context.unread
+    summary = describe_models(summarize(solution, states, context.config, context.log), solution)
+    write_json(asdict(context.config), output / "config.json")
     write_json(summary, output / "report.json")
     # Folders of photos are often just called "images": the folder above tells more.
-    title = "/".join((images or database).resolve().parts[-2:])
+    title = "/".join(context.source.resolve().parts[-2:])
     write_page(summary, model, output / "report.html", title)
     return Result(model, states, summary, output)

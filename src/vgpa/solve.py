@@ -1,122 +1,157 @@
-"""The solver: a problem (images, keypoints, view graph, matches) to a model, with every image accounted for.
+"""The solver: a problem (images, keypoints, view graph, matches) to models, with every image accounted for.
 
-view graph -> reliable edges -> largest component -> averaged poses -> tracks -> bundle adjustment in rounds
+view graph -> reliable edges -> connected groups, largest first; each of them:
+averaged poses -> tracks -> bundle adjustment in rounds -> wrong cameras out -> lost images back in -> joined to an
+earlier group's model if their points agree
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vgpa.averaging.average import Averaged, Evidence, Rays, average
+from vgpa.averaging.positions import direction_residuals_deg
 from vgpa.averaging.predict import predict_poses
+from vgpa.averaging.prediction import Prediction
 from vgpa.colmap.cameras import unproject
 from vgpa.config import Config
 from vgpa.errors import NoModelError
 from vgpa.frontend.graph import EdgeFilter, select_reliable_edges
 from vgpa.frontend.tracks import build_tracks
-from vgpa.geometry.rigid import Rigid
-from vgpa.mapping.reintegrate import find_lost_poses
-from vgpa.mapping.rounds import build_model, extend_model
-from vgpa.scene import ImageState, Poses, Problem, Reconstruction, Tracks, ViewGraph
+from vgpa.mapping.extend import extend_model
+from vgpa.mapping.join import joint_poses, with_cameras_of
+from vgpa.mapping.reintegrate import reintegrate
+from vgpa.mapping.rounds import build_model
+from vgpa.mapping.safety import doubtful_cameras, remove_wrong_cameras
+from vgpa.mapping.triangulate import PointFilter, triangulate
+from vgpa.scene import ImageState, Problem, Reconstruction, Tracks, ViewGraph
 from vgpa.stages import StageLog
+
+MIN_GROUP_SIZE = 3
+"""Images that a group beside the largest must have, and register, to get a model of its own."""
+
+
+_STATE_OF_GIVEN = {ImageState.FAILED_AVERAGING: ImageState.NOT_PLACED}
+"""Where a model was given, nothing was averaged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A model and what it was made from: one connected group of images. Indices count all images of the problem.
+
+    Attributes:
+        model: the reconstruction.
+        image_idx: the group's images. The model may have lost some, and have won others in re-integration.
+        graph: the view graph with the group's edges, with `averaged`'s residuals on them.
+        averaged: the averaged poses of the group's images, in their order.
+        tracks: the tracks that were triangulated.
+        is_suspicious: (num_images,) images that were taken out because their cameras were clearly wrong.
+    """
+
+    model: Reconstruction
+    image_idx: NDArray[np.int64]
+    graph: ViewGraph
+    averaged: Averaged
+    tracks: Tracks
+    is_suspicious: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A model and what it was made from.
+    """All models of a problem.
 
     Attributes:
         problem: what was given.
-        model: the reconstruction.
+        parts: one per model, the one with the most images first; no image is in two.
         states: what became of every image, by name.
+        doubts: registered images whose cameras look doubtful, by name, and why.
         reliable_graph: the view graph of all images, with the edges that were trusted.
-        solved_graph: the largest component of it, with `averaged`'s residuals on its edges.
-        averaged: the averaged poses.
-        tracks: the tracks that were triangulated.
     """
 
     problem: Problem
-    model: Reconstruction
+    parts: tuple[Part, ...]
     states: dict[str, ImageState]
+    doubts: dict[str, list[str]]
     reliable_graph: ViewGraph
-    solved_graph: ViewGraph
-    averaged: Averaged
-    tracks: Tracks
+
+    @property
+    def model(self) -> Reconstruction:
+        """The largest model."""
+        return self.parts[0].model
+
+    @property
+    def solved_graph(self) -> ViewGraph:
+        """The edges of the group that the largest model was made from."""
+        return self.parts[0].graph
+
+    @property
+    def averaged(self) -> Averaged:
+        """The averaged poses that the largest model was made from."""
+        return self.parts[0].averaged
+
+    @property
+    def tracks(self) -> Tracks:
+        """The tracks that the largest model was made from."""
+        return self.parts[0].tracks
 
 
 def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilter | None = None) -> Solution:
-    """From a problem to a model."""
+    """From a problem to models."""
     reliable = select_reliable_edges(problem, config.graph, edge_filter)
-    component, image_idx = largest_component(reliable)
-    with log.stage("average poses"):
-        averaged = _average(component, image_idx, config)
-    with log.stage("build tracks"):
-        tracks = build_tracks(component.select_edges(averaged.is_edge_kept), config.graph)
-    with log.stage("bundle adjust"):
-        poses = averaged.poses.scatter(image_idx, len(problem.images))
-        model = build_model(problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
-    if config.mapping.reintegrate is not None and model.num_registered < len(problem.images):
-        with log.stage("reintegrate images"):
-            model = _reintegrate(problem, component.select_edges(averaged.is_edge_kept), model, config)
-    states = _explain(problem, averaged, image_idx, model)
-    return Solution(problem, model, states, reliable.view_graph, component.view_graph, averaged, tracks)
+    parts: list[Part] = []
+    failure: NoModelError | None = None
+    is_left = np.ones(len(problem.images), dtype=np.bool_)
+    group, image_idx = largest_component(reliable)
+    min_size = 2
+    while len(image_idx) >= min_size:
+        try:
+            part = _solve_group(_among(problem, is_left), group, image_idx, config, log)
+        except NoModelError as error:
+            part, failure = None, failure or error
+        if part is not None and part.model.num_registered >= min_size:
+            parts = _add(parts, part, problem, config, log)
+            is_left &= ~np.any([part.model.poses.is_known for part in parts], axis=0)
+        else:
+            is_left[image_idx] = False
+        group, image_idx = _largest_group(_among(reliable, is_left))
+        min_size = MIN_GROUP_SIZE
+    if not parts:
+        raise failure or NoModelError("No camera of the model could be believed", "Add photos with more overlap")
+    parts.sort(key=lambda part: -part.model.num_registered)
+    return _conclude(problem, tuple(parts), reliable.view_graph, log)
 
 
-def _reintegrate(problem: Problem, trusted: Problem, model: Reconstruction, config: Config) -> Reconstruction:
-    """The model with every lost image that finds its place among the points, in passes until none does.
+def register(problem: Problem, model: Reconstruction, config: Config, log: StageLog) -> Solution:
+    """The given model of some of the problem's images, with those of the others that can be placed.
 
-    Args:
-        problem: all images and verified pairs.
-        trusted: the pairs whose matches made the model.
+    No camera of the model moves or goes.
     """
-    assert config.mapping.reintegrate is not None
-    while True:
-        poses = find_lost_poses(problem, model, config.mapping.reintegrate)
-        is_new = poses.is_known & ~model.poses.is_known
-        if not is_new.any():
-            return model
-        tracks = build_tracks(_with_edges_of(problem, trusted, poses, is_new, config), config.graph)
-        extended = extend_model(model, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
-        if extended.num_registered <= model.num_registered:
-            return model
-        model = extended
-
-
-def _with_edges_of(
-    problem: Problem, trusted: Problem, poses: Poses, is_new: NDArray[np.bool_], config: Config
-) -> Problem:
-    """The trusted pairs, and those of the new images that agree with their poses."""
-    edges = problem.view_graph.edge_index
-    pair = edges[0] * len(problem.images) + edges[1]
-    known = trusted.view_graph.edge_index[0] * len(problem.images) + trusted.view_graph.edge_index[1]
-    residual = problem.view_graph.rotation_residuals_deg(poses.cam_from_world.rotation)
-    agrees = poses.is_known[edges].all(axis=0) & (residual <= config.averaging.max_rotation_error_deg)
-    return problem.select_edges(np.isin(pair, known) | (is_new[edges].any(axis=0) & agrees))
+    reliable = select_reliable_edges(problem, config.graph)
+    graph, poses = reliable.view_graph, model.poses
+    with log.stage("reintegrate images"):
+        if model.num_points == 0:
+            model = _with_points(reliable, model, config)
+        extended = reintegrate(problem, model, config)
+        checked = remove_wrong_cameras(problem, extended, is_judged=~poses.is_known)
+    is_suspicious = extended.poses.is_known & ~checked.poses.is_known
+    averaged = _as_averaged(graph, checked, config)
+    part = Part(checked, np.arange(len(problem.images)), graph, averaged, checked.tracks, is_suspicious)
+    solution = _conclude(problem, (part,), graph, log)
+    return replace(solution, states={name: _STATE_OF_GIVEN.get(s, s) for name, s in solution.states.items()})
 
 
 def largest_component(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
     """The problem with only the edges of its largest connected component, and that component's images."""
-    label = problem.view_graph.component_labels()
-    image_idx = np.flatnonzero(label == 0)
+    group, image_idx = _largest_group(problem)
     if len(image_idx) < 2:
         raise NoModelError(
             "No two images match well enough to be placed",
             "Take photos with more overlap, or lower the number of inliers an edge needs",
         )
-    return problem.select_edges(label[problem.view_graph.edge_index[0]] == 0), image_idx
-
-
-def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> Averaged:
-    """Poses of the component's images, which are numbered 0, 1, ... within it."""
-    graph, _ = problem.view_graph.subgraph(image_idx)
-
-    def predict(view_graph: ViewGraph) -> Rigid:
-        return predict_poses(view_graph, config.averaging, config.device)
-
-    return average(graph, Evidence(problem.matches, match_rays(problem)), config.averaging, predict)
+    return group, image_idx
 
 
 def match_rays(problem: Problem) -> Rays:
@@ -130,20 +165,119 @@ def match_rays(problem: Problem) -> Rays:
     return first, second
 
 
-def _explain(
-    everything: Problem, averaged: Averaged, image_idx: NDArray[np.int64], model: Reconstruction
-) -> dict[str, ImageState]:
+def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64], config: Config, log: StageLog) -> Part:
+    """The model of one connected group.
+
+    Args:
+        problem: all verified pairs of images that are in no other model.
+        group: the group's reliable edges; image_idx: its images.
+    """
+    with log.stage("average poses"):
+        averaged = _average(group, image_idx, config)
+    trusted = group.select_edges(averaged.is_edge_kept)
+    with log.stage("build tracks"):
+        tracks = build_tracks(trusted, config.graph)
+    with log.stage("bundle adjust"):
+        poses = averaged.poses.scatter(image_idx, len(problem.images))
+        built = build_model(problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
+    with log.stage("check cameras"):
+        model = remove_wrong_cameras(problem, built)
+        seen = built.poses.is_known
+    if config.mapping.reintegrate is not None and model.num_registered < len(problem.images):
+        with log.stage("reintegrate images"):
+            extended = reintegrate(problem, model, config)
+            model = remove_wrong_cameras(problem, extended)
+            seen = seen | extended.poses.is_known
+    return Part(model, image_idx, group.view_graph, averaged, tracks, seen & ~model.poses.is_known)
+
+
+def _add(parts: list[Part], part: Part, problem: Problem, config: Config, log: StageLog) -> list[Part]:
+    """The parts with one more: as images of an earlier part, if most of its images fit there, or else beside them."""
+    if config.mapping.reintegrate is None:
+        return [*parts, part]
+    for k, earlier in enumerate(parts):
+        with log.stage("join models"):
+            poses = joint_poses(problem, earlier.model, part.model, config.mapping.reintegrate)
+            if poses is None:
+                continue
+            seeing = with_cameras_of(earlier.model, part.model)
+            joined = remove_wrong_cameras(problem, extend_model(problem, seeing, poses, config))
+        if (joined.poses.is_known & part.model.poses.is_known).sum() > part.model.num_registered / 2:
+            return [*parts[:k], replace(earlier, model=joined), *parts[k + 1 :]]
+    return [*parts, part]
+
+
+def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> Averaged:
+    """Poses of the group's images, which are numbered 0, 1, ... within it."""
+    graph, _ = problem.view_graph.subgraph(image_idx)
+
+    def predict(view_graph: ViewGraph) -> Prediction:
+        return predict_poses(view_graph, config.averaging, config.device)
+
+    return average(graph, Evidence(problem.matches, match_rays(problem)), config.averaging, predict)
+
+
+def _with_points(reliable: Problem, model: Reconstruction, config: Config) -> Reconstruction:
+    """A model that has only poses, with the points of the reliable pairs that agree with them."""
+    graph, poses = reliable.view_graph, model.poses
+    agrees = graph.rotation_residuals_deg(poses.cam_from_world.rotation) <= config.averaging.max_rotation_error_deg
+    trusted = reliable.select_edges(agrees & poses.is_known[graph.edge_index].all(axis=0))
+    wanted = PointFilter(config.mapping.rounds[-1].max_error_px, config.mapping.min_angle_deg, min_num_views=2)
+    tracks = build_tracks(trusted, config.graph)
+    points = triangulate(model.images, model.poses, trusted.keypoints, tracks, wanted)
+    grey = np.full((len(points.xyz), 3), 128, dtype=np.uint8)
+    return Reconstruction(model.images, model.poses, points.xyz, points.tracks, points.error_px, grey)
+
+
+def _as_averaged(graph: ViewGraph, model: Reconstruction, config: Config) -> Averaged:
+    """A given model's poses in the place of averaged ones, with the residuals of the graph's edges."""
+    rotation, centre = model.poses.cam_from_world.rotation, model.poses.cam_from_world.centre
+    is_posed = model.poses.is_known[graph.edge_index].all(axis=0)
+    rotation_deg = np.where(is_posed, graph.rotation_residuals_deg(rotation), 180.0)
+    direction_deg = np.where(is_posed, direction_residuals_deg(graph, rotation, centre), 180.0)
+    is_kept = rotation_deg <= config.averaging.max_rotation_error_deg
+    return Averaged(model.poses, "model", is_kept, rotation_deg, direction_deg)
+
+
+def _among(problem: Problem, is_in: NDArray[np.bool_]) -> Problem:
+    """The problem with only the edges between images of the mask (num_images,)."""
+    return problem.select_edges(np.asarray(is_in[problem.view_graph.edge_index].all(axis=0)))
+
+
+def _largest_group(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
+    """The problem with only the edges of its largest connected component, and that component's images."""
+    label = problem.view_graph.component_labels()
+    return problem.select_edges(label[problem.view_graph.edge_index[0]] == 0), np.flatnonzero(label == 0)
+
+
+def _conclude(problem: Problem, parts: tuple[Part, ...], reliable: ViewGraph, log: StageLog) -> Solution:
+    """The solution of these parts, with a warning if cameras are doubtful."""
+    doubts: dict[str, list[str]] = {}
+    for part in parts:
+        doubts |= doubtful_cameras(problem, part.model)
+    if doubts:
+        examples = [f"{name!r} ({', '.join(why)})" for name, why in sorted(doubts.items())[:3]]
+        more = f" and {len(doubts) - 3} more" if len(doubts) > 3 else ""
+        log.warn(f"Doubtful cameras, look at them before you trust them: {', '.join(examples)}{more}")
+    return Solution(problem, parts, _explain(problem, parts), doubts, reliable)
+
+
+def _explain(everything: Problem, parts: tuple[Part, ...]) -> dict[str, ImageState]:
     """What became of every image of the database: registered, or the first stage that lost it for good."""
     num = len(everything.images)
-    in_component = np.zeros(num, dtype=np.bool_)
-    in_component[image_idx] = True
-    placed = averaged.poses.scatter(image_idx, num).is_known
+    is_registered, is_suspicious, in_group, is_placed = np.zeros((4, num), dtype=np.bool_)
+    for part in parts:
+        is_registered |= part.model.poses.is_known
+        is_suspicious |= part.is_suspicious
+        in_group[part.image_idx] = True
+        is_placed |= part.averaged.poses.scatter(part.image_idx, num).is_known
     fates = (
-        (model.poses.is_known, ImageState.REGISTERED),
+        (is_registered, ImageState.REGISTERED),
         (everything.keypoints.num_of() == 0, ImageState.NO_FEATURES),
         (everything.view_graph.degree == 0, ImageState.NO_MATCHES),
-        (~in_component, ImageState.NOT_IN_COMPONENT),
-        (~placed, ImageState.FAILED_AVERAGING),
+        (is_suspicious, ImageState.SUSPICIOUS),
+        (~in_group, ImageState.NOT_IN_COMPONENT),
+        (~is_placed, ImageState.FAILED_AVERAGING),
     )
     return {
         name: next((state for mask, state in fates if mask[k]), ImageState.DROPPED_IN_BA)

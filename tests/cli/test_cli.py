@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from vgpa.cli import run
+from vgpa.colmap.silence import silenced
 
 Capture = pytest.CaptureFixture[str]
 
@@ -101,6 +102,75 @@ class TestMap:
                 second.images[image_id].cam_from_world().matrix(),
                 atol=1e-6,
             )
+
+
+@pytest.fixture(scope="module")
+def partial(mapped: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The mapped model without three of its images."""
+    folder = tmp_path_factory.mktemp("partial")
+    model = pycolmap.Reconstruction(mapped / "sparse" / "0")
+    for image_id in sorted(model.reg_image_ids())[4:7]:
+        model.deregister_frame(model.images[image_id].frame_id)
+    model.write(folder)
+    return folder
+
+
+class TestRegister:
+    """`vgpa register` on a model that lacks three images of its database."""
+
+    def test_the_missing_images_come_back_where_they_belong(
+        self, partial: Path, synthetic_database: tuple[Path, Path], tmp_path: Path, capsys: Capture
+    ) -> None:
+        database, true = synthetic_database
+        assert run(["register", str(partial), str(database), "-o", str(tmp_path), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["num_registered"] == 12
+        assert run(["evaluate", str(tmp_path / "sparse" / "0"), str(true), "--json"]) == 0
+        scores = json.loads(capsys.readouterr().out)
+        assert scores["num_registered"] == 12
+        assert scores["rotation_mean_deg"] < 0.1
+        report = json.loads((tmp_path / "report.json").read_text())
+        assert {(image["state"], image["model"]) for image in report["images"]} == {("registered", 0)}
+        assert (tmp_path / "report.html").is_file()
+
+    def test_the_cameras_of_the_model_stay_as_they_are(
+        self, partial: Path, synthetic_database: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        assert run(["register", str(partial), str(synthetic_database[0]), "-o", str(tmp_path), "-q"]) == 0
+        before, after = pycolmap.Reconstruction(partial), pycolmap.Reconstruction(tmp_path / "sparse" / "0")
+        poses = {image.name: image.cam_from_world().matrix() for image in after.images.values()}
+        for image_id in before.reg_image_ids():
+            image = before.images[image_id]
+            np.testing.assert_allclose(poses[image.name], image.cam_from_world().matrix(), atol=1e-9)
+        (camera,), (same,) = before.cameras.values(), after.cameras.values()
+        np.testing.assert_array_equal(camera.params, same.params)
+
+    def test_a_model_without_points_is_triangulated_first(
+        self, partial: Path, synthetic_database: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        poses_only = pycolmap.Reconstruction(partial)
+        for point_id in list(poses_only.points3D):
+            poses_only.delete_point3D(point_id)
+        (tmp_path / "model").mkdir()
+        poses_only.write(tmp_path / "model")
+        command = ["register", str(tmp_path / "model"), str(synthetic_database[0]), "-o", str(tmp_path), "-q"]
+        assert run(command) == 0
+        assert pycolmap.Reconstruction(tmp_path / "sparse" / "0").num_reg_images() == 12
+
+    def test_a_model_of_another_database(self, mapped: Path, tmp_path: Path, capsys: Capture) -> None:
+        database = pycolmap.Database.open(tmp_path / "other.db")
+        with silenced():
+            options = pycolmap.SyntheticDatasetOptions()
+            options.num_frames_per_rig, options.num_points3D = 3, 50
+            pycolmap.synthesize_dataset(options, database)
+        database.close()
+        model = str(mapped / "sparse" / "0")
+        assert run(["register", model, str(tmp_path / "other.db"), "-o", str(tmp_path / "out"), "-q"]) == 2
+        assert_one_sentence(capsys, "not in the database|keypoints")
+
+    def test_no_model(self, synthetic_database: tuple[Path, Path], tmp_path: Path, capsys: Capture) -> None:
+        command = ["register", str(tmp_path / "nowhere"), str(synthetic_database[0]), "-o", str(tmp_path), "-q"]
+        assert run(command) == 2
+        assert_one_sentence(capsys, "no model folder")
 
 
 def test_table_of_a_run_is_printed(synthetic_database: tuple[Path, Path], tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from vgpa.config import Config, GraphConfig, ReintegrateConfig
 from vgpa.evaluate.scores import score_poses
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rigid import Rigid
-from vgpa.mapping.reintegrate import find_lost_poses
-from vgpa.mapping.rounds import build_model, extend_model
+from vgpa.mapping.extend import extend_model
+from vgpa.mapping.reintegrate import find_lost_poses, reintegrate
+from vgpa.mapping.rounds import build_model
 from vgpa.scene import ImageState, Poses, Reconstruction
 from vgpa.solve import solve
 from vgpa.stages import StageLog
@@ -45,8 +46,7 @@ def partial(truth: Truth) -> Reconstruction:
 def test_lost_images_find_their_place(truth: Truth, partial: Reconstruction) -> None:
     poses = find_lost_poses(truth.problem, partial, ReintegrateConfig())
     assert poses.is_known.all()
-    tracks = build_tracks(truth.problem, GraphConfig())
-    model = extend_model(partial, poses, truth.problem.keypoints, tracks, fixed().mapping, num_threads=1)
+    model = extend_model(truth.problem, partial, poses, fixed())
     assert model.num_registered == 10
     assert score_poses(model.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.05
     np.testing.assert_array_equal(
@@ -67,6 +67,37 @@ def test_a_place_that_the_view_graph_denies_is_refused(truth: Truth, partial: Re
 def test_an_image_without_enough_points_stays_lost(truth: Truth, partial: Reconstruction) -> None:
     poses = find_lost_poses(truth.problem, partial, ReintegrateConfig(min_num_inliers=1000))
     np.testing.assert_array_equal(poses.is_known, ~LOST)
+
+
+def test_a_whole_group_comes_back_from_the_member_that_hangs_on_the_model(truth: Truth) -> None:
+    """Images 7, 8 and 9 are lost, and only 7 has matches with the model."""
+    problem, is_lost = truth.problem, np.arange(10) >= 7
+    i, j = problem.view_graph.edge_index
+    problem = problem.select_edges((j < 8) | (i >= 7))
+    poses = Poses.of_all(truth.cam_from_world).keep(~is_lost)
+    tracks = build_tracks(problem, GraphConfig())
+    model = build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping, num_threads=1)
+    np.testing.assert_array_equal(
+        np.flatnonzero(find_lost_poses(problem, model, ReintegrateConfig()).is_known), np.arange(8)
+    )
+    whole = reintegrate(problem, model, fixed())
+    assert whole.num_registered == 10
+    assert score_poses(whole.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.1
+
+
+def test_many_weak_edges_that_are_wrong_do_not_outvote_a_strong_one(truth: Truth, partial: Reconstruction) -> None:
+    graph = truth.problem.view_graph
+    at_lost = (graph.edge_index == 9).any(axis=0)
+    weak = at_lost & (graph.edge_index[0] > 1)
+    rotation = graph.cam_j_from_cam_i.rotation.copy()
+    rotation[weak] = Rotation.random(int(weak.sum()), random_state=0).as_matrix()
+    spoiled = replace(
+        graph,
+        cam_j_from_cam_i=Rigid.from_matrix(rotation, graph.cam_j_from_cam_i.translation),
+        num_inliers=np.where(weak, 15, graph.num_inliers),
+    )
+    poses = find_lost_poses(replace(truth.problem, view_graph=spoiled), partial, ReintegrateConfig())
+    assert poses.is_known[9]
 
 
 def test_an_image_cut_off_by_its_edges_comes_back_in_a_whole_run(truth: Truth) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csr_array
 
+from vgpa.averaging.prediction import Prediction
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, IntArray, direction_angle_rad, exp_map, log_map, normalize
 from vgpa.geometry.spanning_tree import chain_motions, grow_forest
@@ -30,15 +31,7 @@ EDGES_PER_PIECE = 1 << 14
 """Directed edges that are thought about at once: few enough for a CPU's cache."""
 
 
-@dataclass(frozen=True, eq=False)
-class Refined:
-    """Poses of all cameras and how much each edge is trusted, (num_edges,) between 0 and 1."""
-
-    cam_from_world: Rigid
-    trust: FloatArray
-
-
-def refine_poses(graph: ViewGraph, weights: Weights, num_steps: int, num_iterations: int) -> Refined:
+def refine_poses(graph: ViewGraph, weights: Weights, num_steps: int, num_iterations: int) -> Prediction:
     """Poses of a view graph by learned, repeated relaxation from its best-supported spanning tree."""
     thinker = _Thinker(graph, weights)
     forest = grow_forest(graph.edge_index, -graph.num_inliers.astype(np.float64), graph.num_images)
@@ -50,7 +43,7 @@ def refine_poses(graph: ViewGraph, weights: Weights, num_steps: int, num_iterati
         verdict = thinker.think(seen.feature)
         logit = verdict[:, 4]
         rotation, centre = _move(graph, seen, verdict, (rotation, centre), num_iterations)
-    return Refined(Rigid.from_centre(rotation, centre), _sigmoid(logit).astype(np.float64))
+    return Prediction(Rigid.from_centre(rotation, centre), _sigmoid(logit).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)

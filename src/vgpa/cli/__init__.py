@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
+# Read when numpy and torch are loaded, so before anything else. Matrices here are small: threads that share one, or
+# that spin while they wait for work, cost more than they bring, and on a busy machine several times as much. Bundle
+# adjustment has threads of its own.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import tyro
 
+from vgpa.cli.baseline import baseline
 from vgpa.cli.demo import demo
 from vgpa.cli.evaluate import evaluate
 from vgpa.cli.import_hloc import import_hloc
 from vgpa.cli.map import map_
 from vgpa.cli.reconstruct import reconstruct
+from vgpa.cli.register import register
 from vgpa.cli.train import train
 from vgpa.errors import VgpaError
 
@@ -19,8 +28,10 @@ VERBS: dict[str, Any] = {
     "demo": demo,
     "reconstruct": reconstruct,
     "map": map_,
+    "register": register,
     "import-hloc": import_hloc,
     "evaluate": evaluate,
+    "baseline": baseline,
     "train": train,
 }
 

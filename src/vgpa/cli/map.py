@@ -7,7 +7,18 @@ from typing import Annotated
 
 import tyro
 
-from vgpa.cli.options import DeviceName, FixIntrinsics, Json, Output, PresetName, Quiet, Reintegrate, Seed, make_config
+from vgpa.cli.options import (
+    DeviceName,
+    FixIntrinsics,
+    Json,
+    Output,
+    PresetName,
+    Quiet,
+    Reintegrate,
+    Seed,
+    Weights,
+    make_config,
+)
 from vgpa.cli.show import finish, watched
 
 
@@ -22,13 +33,14 @@ def map_(
     reintegrate: Reintegrate = True,
     seed: Seed = 0,
     device: DeviceName = "auto",
+    weights: Weights = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """A drop-in mapper: poses and bundle adjustment from the verified pairs of a COLMAP database."""
     from vgpa import pipeline
 
-    config = make_config(preset, seed, device, fix_intrinsics, reintegrate)
+    config = make_config(preset, seed, device, fix_intrinsics, reintegrate, weights)
     with watched(json or quiet) as log:
         result = pipeline.map_database(database, output, config, log, images=images)
     return finish(result, json, quiet)

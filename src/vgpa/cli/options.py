@@ -14,6 +14,9 @@ Output = Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="DIR", help="fol
 PresetName = Annotated[Preset, tyro.conf.arg(help="default: most accurate; fast: a preview; paper: to the letter")]
 Seed = Annotated[int, tyro.conf.arg(help="seed of everything random")]
 DeviceName = Annotated[Device, tyro.conf.arg(help="where the network runs")]
+Weights = Annotated[
+    str | None, tyro.conf.arg(metavar="NAME_OR_FILE", help="the network: default, paper, or a file of `vgpa train`")
+]
 FixIntrinsics = Annotated[
     bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="keep every camera's intrinsics as they are")
 ]
@@ -24,9 +27,13 @@ Quiet = Annotated[
 ]
 
 
-def make_config(preset: Preset, seed: int, device: Device, fix_intrinsics: bool, reintegrate: bool) -> Config:
+def make_config(
+    preset: Preset, seed: int, device: Device, fix_intrinsics: bool, reintegrate: bool, weights: str | None = None
+) -> Config:
     """The preset with the shared flags applied."""
     config = PRESETS[preset]()
+    if weights is not None:
+        config = replace(config, averaging=replace(config.averaging, weights=weights))
     mapping = replace(config.mapping, fix_intrinsics=fix_intrinsics)
     if not reintegrate:
         mapping = replace(mapping, reintegrate=None)

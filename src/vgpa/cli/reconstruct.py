@@ -8,7 +8,18 @@ from typing import Annotated, Literal
 
 import tyro
 
-from vgpa.cli.options import DeviceName, FixIntrinsics, Json, Output, PresetName, Quiet, Reintegrate, Seed, make_config
+from vgpa.cli.options import (
+    DeviceName,
+    FixIntrinsics,
+    Json,
+    Output,
+    PresetName,
+    Quiet,
+    Reintegrate,
+    Seed,
+    Weights,
+    make_config,
+)
 from vgpa.cli.show import finish, watched
 from vgpa.config import Engine
 from vgpa.errors import InputError
@@ -50,13 +61,14 @@ def reconstruct(
     step: Annotated[Literal["features", "pairs"], tyro.conf.arg(help="the step that --shard computes")] = "features",
     seed: Seed = 0,
     device: DeviceName = "auto",
+    weights: Weights = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Photos in, cameras out: features, matches, poses, bundle adjustment, report."""
     from vgpa import pipeline
 
-    config = make_config(preset, seed, device, fix_intrinsics, reintegrate)
+    config = make_config(preset, seed, device, fix_intrinsics, reintegrate, weights)
     features = replace(
         config.features,
         camera_model=camera_model,

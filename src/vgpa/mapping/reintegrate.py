@@ -3,28 +3,65 @@
 A missing image's verified matches to registered images reach 3D points through their keypoints. Its pose is estimated
 from these, most matches first, and accepted only if enough of them agree and if the view graph agrees too: the median
 rotation residual to its registered neighbours must be small, or repeated structure would put it where it never was
-(METHOD section 7). Passes repeat until nothing is added. The other poses stay as they are.
+(METHOD section 7). Passes repeat until nothing is added, so that a group of images that hangs on the model by a few of
+its members comes back from there, member by member. The other poses stay as they are.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vgpa.colmap.resection import resect
-from vgpa.config import ReintegrateConfig
+from vgpa.config import Config, ReintegrateConfig
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import IntArray
-from vgpa.scene import Poses, Problem, Reconstruction
+from vgpa.mapping.extend import extend_model, links_to_points
+from vgpa.scene import Poses, Problem, Reconstruction, ViewGraph
+
+
+def reintegrate(problem: Problem, model: Reconstruction, config: Config) -> Reconstruction:
+    """The model with every lost image that finds its place among the points, in passes until none does.
+
+    Args:
+        problem: all images and verified pairs.
+    """
+    if config.mapping.reintegrate is None:
+        return model
+    num_links_tried = np.zeros(len(model.images), dtype=np.int64)
+    while not model.poses.is_known.all():
+        links = links_to_points(problem, model)
+        num_links = np.bincount(links[0], minlength=len(model.images))
+        # An image that did not fit gets another chance only with more to go by.
+        fresh = num_links > num_links_tried
+        poses = _find_poses(problem, model, links[:, fresh[links[0]]], config.mapping.reintegrate)
+        num_links_tried = num_links
+        extended = extend_model(problem, model, poses, config)
+        if extended.num_registered <= model.num_registered:
+            break
+        model = extended
+    return model
 
 
 def find_lost_poses(problem: Problem, model: Reconstruction, config: ReintegrateConfig) -> Poses:
     """The model's poses, with those of the missing images that can be placed among its points."""
-    point_of = _point_of_keypoint(problem, model)
+    return _find_poses(problem, model, links_to_points(problem, model), config)
+
+
+def disagreement_deg(graph: ViewGraph, poses: Poses) -> float:
+    """Median over the verified matches of a view graph of its edges' rotation residuals; there must be an edge.
+
+    Edges count by their matches, for those with few are often wrong, and there may be many of them.
+    """
+    residual = graph.rotation_residuals_deg(poses.cam_from_world.rotation)
+    order = np.argsort(residual)
+    num_inliers = np.cumsum(graph.num_inliers[order])
+    return float(residual[order][np.searchsorted(num_inliers, num_inliers[-1] / 2)])
+
+
+def _find_poses(problem: Problem, model: Reconstruction, links: IntArray, config: ReintegrateConfig) -> Poses:
+    """The model's poses and those of the images that the links (3, num_links) place, most links first."""
     poses = model.poses
-    links = _links_to_points(problem, poses, point_of)
     num_links = np.bincount(links[0], minlength=len(poses))
     for image_idx in np.argsort(-num_links, kind="stable"):
         if num_links[image_idx] < config.min_num_inliers:
@@ -32,7 +69,7 @@ def find_lost_poses(problem: Problem, model: Reconstruction, config: Reintegrate
         own = links[:, links[0] == image_idx]
         pose = _place(problem, model, poses, own, config)
         if pose is not None:
-            poses = _with_pose(poses, int(image_idx), pose)
+            poses = _with_poses(poses, image_idx, pose)
     return poses
 
 
@@ -48,43 +85,20 @@ def _place(
     pose, num_inliers = answer
     if num_inliers < max(config.min_num_inliers, config.min_inlier_ratio * len(xyz)):
         return None
-    residual = _residual_to_neighbours_deg(problem, _with_pose(poses, image_idx, pose), image_idx)
+    residual = _residual_to_neighbours_deg(problem, _with_poses(poses, image_idx, pose), image_idx)
     return pose if residual <= config.max_rotation_error_deg else None
 
 
-def _point_of_keypoint(problem: Problem, model: Reconstruction) -> IntArray:
-    """(num_keypoints,) the model's point that each keypoint observes, or -1."""
-    tracks = model.tracks
-    point_of = np.full(len(problem.keypoints.xy_px), -1, dtype=np.int64)
-    point_of[problem.keypoints.offsets[tracks.image_idx] + tracks.keypoint_idx] = tracks.track_idx
-    return point_of
-
-
-def _links_to_points(problem: Problem, poses: Poses, point_of: IntArray) -> IntArray:
-    """(3, num_links) missing image, its keypoint (among all) and the point that a match ties it to, each once."""
-    matches = problem.matches
-    ends = problem.view_graph.edge_index[:, matches.edge_idx]
-    keypoint = problem.keypoints.offsets[ends] + matches.keypoint_idx.T
-    both_ways = [
-        np.stack([ends[missing], keypoint[missing], point_of[keypoint[1 - missing]]])[
-            :, ~poses.is_known[ends[missing]] & (point_of[keypoint[1 - missing]] >= 0)
-        ]
-        for missing in (0, 1)
-    ]
-    return np.unique(np.concatenate(both_ways, axis=1), axis=1)
-
-
 def _residual_to_neighbours_deg(problem: Problem, poses: Poses, image_idx: int) -> float:
-    """Median rotation residual of the edges between an image and the posed images around it."""
+    """What the edges between an image and the posed images around it say; see `disagreement_deg`."""
     edges = problem.view_graph.edge_index
     beside: NDArray[np.bool_] = (edges == image_idx).any(axis=0) & poses.is_known[edges].all(axis=0)
-    graph = problem.view_graph.select_edges(beside)
-    return float(np.median(graph.rotation_residuals_deg(poses.cam_from_world.rotation)))
+    return disagreement_deg(problem.view_graph.select_edges(beside), poses)
 
 
-def _with_pose(poses: Poses, image_idx: int, pose: Rigid) -> Poses:
+def _with_poses(poses: Poses, image_idx: IntArray | int, cam_from_world: Rigid) -> Poses:
     quaternion, translation = poses.cam_from_world.quaternion_wxyz.copy(), poses.cam_from_world.translation.copy()
-    quaternion[image_idx], translation[image_idx] = pose.quaternion_wxyz, pose.translation
+    quaternion[image_idx], translation[image_idx] = cam_from_world.quaternion_wxyz, cam_from_world.translation
     known = poses.is_known.copy()
     known[image_idx] = True
-    return replace(poses, cam_from_world=Rigid(quaternion, translation), is_known=known)
+    return Poses(Rigid(quaternion, translation), known)

@@ -24,8 +24,8 @@ COARSE_SHRINKAGE = 3.0
 """Factor by which the loss narrows from one coarse round to the next."""
 COARSE_ERROR_PER_SCALE = 12.0
 """Observations up to this many scales of the loss are used in a coarse round."""
-MAX_REPEATS, SETTLED_FOCAL_CHANGE = 2, 0.01
-"""The last round is repeated while a focal length changes by more than this part in it."""
+SETTLED_FOCAL_CHANGE = 0.01
+"""A round is run again, if it may be, while a focal length changes by more than this part in it."""
 MAX_PRINCIPAL_POINT_OFFSET = 0.05
 """Distance of a believable principal point from the image centre, in longer image sides."""
 NUM_TRIAL_ITERATIONS = 4
@@ -44,19 +44,17 @@ def build_model(
 ) -> Reconstruction:
     """The model that the tracks support, from approximate poses."""
     model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
-    waiting = [*_coarse_rounds(model, keypoints, tracks, config), *config.rounds]
-    num_repeats_left = MAX_REPEATS
-    while waiting:
-        settings = waiting.pop(0)
-        before, model = model, _run_round(model, keypoints, tracks, settings, config, num_threads)
-        if model.num_registered < 2:
-            raise NoModelError(
-                "No two images share enough points after a round of bundle adjustment",
-                "Add photos with more overlap, or check that they show one rigid scene",
-            )
-        if not waiting and num_repeats_left and _focal_change(before, model) > SETTLED_FOCAL_CHANGE:
-            # The points of this round were found with other lenses than it ends with.
-            waiting, num_repeats_left = [settings], num_repeats_left - 1
+    for settings in (*_coarse_rounds(model, keypoints, tracks, config), *config.rounds):
+        for _ in range(settings.max_runs):
+            before, model = model, _run_round(model, keypoints, tracks, settings, config, num_threads)
+            if model.num_registered < 2:
+                raise NoModelError(
+                    "No two images share enough points after a round of bundle adjustment",
+                    "Add photos with more overlap, or check that they show one rigid scene",
+                )
+            # If lenses moved, the points of this round were found with others than it ends with.
+            if _focal_change(before, model) < SETTLED_FOCAL_CHANGE:
+                break
     if config.rounds[-1].min_num_covered is not None:
         model = _with_all_points(model, keypoints, tracks, config)
     return _free_principal_points(model, keypoints, config, num_threads)
@@ -99,25 +97,6 @@ def _with_all_points(
     wanted = PointFilter(config.rounds[-1].max_error_px, config.min_angle_deg, min_num_views=2)
     points = triangulate(model.images, model.poses, keypoints, tracks, wanted)
     return _drop_weak_images(_model(model.images, model.poses, points), config)
-
-
-def extend_model(
-    model: Reconstruction, poses: Poses, keypoints: Keypoints, tracks: Tracks, config: MappingConfig, num_threads: int
-) -> Reconstruction:
-    """The model with further images posed: their points are triangulated, and only they are adjusted.
-
-    An image that too few points support in the end is dropped again.
-    """
-    last = config.rounds[-1]
-    wanted = PointFilter(last.max_error_px, config.min_angle_deg, min_num_views=2)
-    # New poses are rough: observations that the last round would not believe help to settle them.
-    rough = replace(wanted, max_error_px=3 * last.max_error_px)
-    is_new = poses.is_known & ~model.poses.is_known
-    points = triangulate(model.images, poses, keypoints, tracks, rough)
-    options = _options(last, config, num_threads, refine_intrinsics=False)
-    settled = bundle_adjust(_model(model.images, poses, points), keypoints, options, free_images=is_new)
-    points = triangulate(settled.images, settled.poses, keypoints, tracks, wanted)
-    return _drop_weak_images(_model(settled.images, settled.poses, points), config)
 
 
 def _options(settings: BundleRound, config: MappingConfig, num_threads: int, refine_intrinsics: bool) -> BundleOptions:

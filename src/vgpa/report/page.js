@@ -34,6 +34,12 @@ const STATE_WORDS = {
   dropped_in_ba: ["Too few points in the end",
     "It was placed, but hardly any 3D point agreed with it, so its pose was not to be trusted.",
     "Look for motion blur, moving things or a wrong focal length; add photos close to it."],
+  not_placed: ["Not placed in the given model",
+    "Its matches reach too few points of the model, or do not agree on a place.",
+    "Add photos that overlap both it and the model, or reconstruct all photos together."],
+  suspicious: ["Taken out as wrong",
+    "It had a place, but one that was clearly wrong: hardly any points, large errors, turned against its neighbours, or far away.",
+    "Add overlapping photos around it, and leave out photos of things that repeat or move."],
 };
 const stateWords = (state) => STATE_WORDS[state] || [state, "No further reason is known.", "Look into log.txt."];
 

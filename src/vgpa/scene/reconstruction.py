@@ -24,6 +24,10 @@ class ImageState(StrEnum):
     NOT_IN_COMPONENT = "not_in_component"
     FAILED_AVERAGING = "failed_averaging"
     DROPPED_IN_BA = "dropped_in_ba"
+    NOT_PLACED = "not_placed"
+    """It could not be added to a given model: its matches reach too few points, or do not agree on a pose."""
+    SUSPICIOUS = "suspicious"
+    """It had a pose, but one that was clearly wrong."""
 
 
 @dataclass(frozen=True, eq=False)

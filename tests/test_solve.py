@@ -1,0 +1,147 @@
+"""The solver on problems of several groups: each gets a model, and every image a state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.synthetic import Truth, make_problem
+from vgpa import config as presets
+from vgpa.config import Config
+from vgpa.errors import NoModelError
+from vgpa.evaluate.scores import score_poses
+from vgpa.geometry.rigid import Rigid
+from vgpa.scene import ImageSet, ImageState, Keypoints, Matches, Problem, ViewGraph
+from vgpa.solve import register, solve
+from vgpa.stages import StageLog
+
+
+def quiet() -> Config:
+    config = presets.fast()
+    return replace(config, mapping=replace(config.mapping, fix_intrinsics=True), num_threads=1)
+
+
+def side_by_side(first: Problem, second: Problem) -> Problem:
+    """One problem that holds both, without a match between them."""
+    num, graphs = len(first.images), (first.view_graph, second.view_graph)
+    total = num + len(second.images)
+    motions = [graph.cam_j_from_cam_i for graph in graphs]
+    return Problem(
+        ImageSet(
+            tuple(f"photo_{k:02d}.jpg" for k in range(total)),
+            np.zeros(total, dtype=np.int64),
+            first.images.cameras,
+            np.arange(1, total + 1),
+        ),
+        Keypoints(
+            np.r_[first.keypoints.offsets, first.keypoints.offsets[-1] + second.keypoints.offsets[1:]],
+            np.concatenate([first.keypoints.xy_px, second.keypoints.xy_px]),
+        ),
+        ViewGraph(
+            total,
+            np.concatenate([graphs[0].edge_index, num + graphs[1].edge_index], axis=1),
+            Rigid(
+                np.concatenate([motion.quaternion_wxyz for motion in motions]),
+                np.concatenate([motion.translation for motion in motions]),
+            ),
+            *(
+                np.concatenate([getattr(graph, name) for graph in graphs])
+                for name in ("has_direction", "num_inliers", "num_matches")
+            ),
+        ),
+        Matches(
+            np.r_[first.matches.offsets, first.matches.offsets[-1] + second.matches.offsets[1:]],
+            np.concatenate([first.matches.keypoint_idx, second.matches.keypoint_idx]),
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def small() -> Truth:
+    return make_problem(5, 100, noise_px=0.3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def large() -> Truth:
+    return make_problem(8, 100, noise_px=0.3, seed=2)
+
+
+def test_every_group_gets_a_model_largest_first(small: Truth, large: Truth) -> None:
+    solution = solve(side_by_side(small.problem, large.problem), quiet(), StageLog())
+    assert [part.model.num_registered for part in solution.parts] == [8, 5]
+    assert solution.model is solution.parts[0].model
+    assert set(solution.states.values()) == {ImageState.REGISTERED}
+    for part, truth, image_idx in zip(solution.parts, (large, small), (np.arange(5, 13), np.arange(5)), strict=True):
+        np.testing.assert_array_equal(np.flatnonzero(part.model.poses.is_known), image_idx)
+        found = part.model.poses.cam_from_world[image_idx]
+        assert score_poses(found, truth.cam_from_world, len(image_idx)).rotation_mean_deg < 0.05
+
+
+def test_a_pair_beside_the_largest_group_gets_no_model(large: Truth) -> None:
+    pair = make_problem(2, 100, seed=3)
+    solution = solve(side_by_side(large.problem, pair.problem), quiet(), StageLog())
+    assert len(solution.parts) == 1
+    assert [solution.states[f"photo_{k:02d}.jpg"] for k in (8, 9)] == [ImageState.NOT_IN_COMPONENT] * 2
+
+
+def test_a_group_whose_matches_are_wrong_leaves_the_other_model_alone(small: Truth, large: Truth) -> None:
+    xy_px = np.random.default_rng(0).uniform([0, 0], [1000, 800], small.problem.keypoints.xy_px.shape)
+    nonsense = replace(small.problem, keypoints=replace(small.problem.keypoints, xy_px=xy_px))
+    solution = solve(side_by_side(nonsense, large.problem), quiet(), StageLog())
+    assert [part.model.num_registered for part in solution.parts] == [8]
+    assert not any(solution.states[f"photo_{k:02d}.jpg"] is ImageState.REGISTERED for k in range(5))
+    with pytest.raises(NoModelError):
+        solve(nonsense, quiet(), StageLog())
+
+
+def test_the_largest_group_may_fail_and_a_smaller_one_is_still_solved(small: Truth, large: Truth) -> None:
+    xy_px = np.random.default_rng(0).uniform([0, 0], [1000, 800], large.problem.keypoints.xy_px.shape)
+    nonsense = replace(large.problem, keypoints=replace(large.problem.keypoints, xy_px=xy_px))
+    solution = solve(side_by_side(small.problem, nonsense), quiet(), StageLog())
+    assert [part.model.num_registered for part in solution.parts] == [5]
+
+
+def test_a_group_that_hangs_on_the_largest_by_weak_threads_is_joined_to_it() -> None:
+    """Images 7 to 11 share 24 points each with images 0 to 6: too few for an edge, and for any of them alone."""
+    truth = make_problem(12, 120, noise_px=0.3, seed=7)
+    i, j = truth.problem.view_graph.edge_index
+    crosses = (i < 7) & (j >= 7)
+    edge = truth.problem.matches.edge_idx
+    seen = (truth.problem.matches.keypoint_idx[:, 0] // 24) == (j[edge] - 7)
+    keep = ~crosses[edge] | seen
+    counts = np.where(crosses, 24, 120)
+    problem = replace(
+        truth.problem,
+        matches=Matches(np.r_[0, np.cumsum(counts)], truth.problem.matches.keypoint_idx[keep]),
+        view_graph=replace(truth.problem.view_graph, num_inliers=counts, num_matches=counts),
+    )
+    config = quiet()
+    alone = replace(config, mapping=replace(config.mapping, reintegrate=None))
+    assert [part.model.num_registered for part in solve(problem, alone, StageLog()).parts] == [7, 5]
+    solution = solve(problem, config, StageLog())
+    assert [part.model.num_registered for part in solution.parts] == [12]
+    assert score_poses(solution.model.poses.cam_from_world, truth.cam_from_world, 12).rotation_mean_deg < 0.1
+
+
+def test_a_given_model_wins_images_and_keeps_its_cameras(large: Truth) -> None:
+    complete = solve(large.problem, quiet(), StageLog()).model
+    is_given = np.arange(8) < 5
+    tracks = complete.tracks.select_observations(is_given[complete.tracks.image_idx])
+    given = replace(complete, poses=complete.poses.keep(is_given), tracks=tracks)
+    solution = register(large.problem, given, quiet(), StageLog())
+    assert solution.model.num_registered == 8
+    np.testing.assert_array_equal(
+        solution.model.poses.cam_from_world.translation[is_given], complete.poses.cam_from_world.translation[is_given]
+    )
+    assert score_poses(solution.model.poses.cam_from_world, large.cam_from_world, 8).rotation_mean_deg < 0.1
+
+
+def test_an_image_that_no_match_ties_to_a_given_model_is_not_placed(small: Truth, large: Truth) -> None:
+    problem = side_by_side(large.problem, small.problem)
+    given = solve(problem, quiet(), StageLog()).model
+    solution = register(problem, given, quiet(), StageLog())
+    assert solution.model.num_registered == 8
+    assert solution.states["photo_12.jpg"] is ImageState.NOT_PLACED
+    np.testing.assert_array_equal(solution.model.xyz, given.xyz)
