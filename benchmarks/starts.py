@@ -16,7 +16,6 @@ from torch import nn
 
 from vgpa.averaging.average import average_from
 from vgpa.averaging.finetune import finetune, graph_tensors, poses_from_tensors
-from vgpa.averaging.prediction import Prediction
 from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.config import AveragingConfig
 from vgpa.errors import InputError
@@ -25,7 +24,6 @@ from vgpa.geometry.alignment import align_cameras
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.spanning_tree import chain_motions, grow_forest
 from vgpa.network.posenet import PoseNet
-from vgpa.network.refine import RefineNet
 from vgpa.network.weights import load_network
 from vgpa.scene import Poses
 
@@ -65,7 +63,7 @@ def load_networks(names: Sequence[str]) -> dict[str, nn.Module]:
 
 def score_forward(case: Case, net: nn.Module, device: str) -> Score:
     """The network's own poses, nothing else."""
-    return score(case, Poses.of_all(_predict(case, net, device).cam_from_world))
+    return score(case, Poses.of_all(_predict(case, net, device)))
 
 
 def score_finetuned(case: Case, net: nn.Module, device: str, num_steps: int) -> Score | None:
@@ -74,7 +72,7 @@ def score_finetuned(case: Case, net: nn.Module, device: str, num_steps: int) -> 
         return None
     tensors = graph_tensors(case.graph, torch.device(device))
     tuned = finetune(net.to(device), tensors, replace(CONFIG, finetune_steps=num_steps))
-    return score(case, Poses.of_all(_predict(case, tuned, device).cam_from_world))
+    return score(case, Poses.of_all(_predict(case, tuned, device)))
 
 
 def score_starts(case: Case, networks: Mapping[str, nn.Module], device: str) -> dict[str, Score]:
@@ -82,21 +80,16 @@ def score_starts(case: Case, networks: Mapping[str, nn.Module], device: str) -> 
     chained = spanning_tree_poses(case.graph)
     inlier_tree = grow_forest(case.graph.edge_index, -case.graph.num_inliers.astype(float), case.graph.num_images)
     plain = chain_motions(inlier_tree, case.graph.edge_index, case.graph.cam_j_from_cam_i)
-    predictions = {name: _predict(case, net, device) for name, net in networks.items()}
-    truth = _true_start(case, chained)
-    starts = {name: [prediction] for name, prediction in predictions.items()}
+    starts = {name: [_predict(case, net, device)] for name, net in networks.items()}
     starts |= {INLIER_TREE: _with_random_centres(plain), TREE: _with_random_centres(chained)}
-    starts |= {CHAINED: [Prediction(chained)], TRUTH: [Prediction(truth)]}
-    for name, prediction in predictions.items():
-        if prediction.trust is not None:
-            starts[f"{TRUTH}, edges trusted as by {name}"] = [Prediction(truth, prediction.trust)]
+    starts |= {CHAINED: [chained], TRUTH: [_true_start(case, chained)]}
     return {
         name: Score.mean([score(case, average_case(case, start)) for start in several])
         for name, several in starts.items()
     }
 
 
-def average_case(case: Case, start: Prediction) -> Poses:
+def average_case(case: Case, start: Rigid) -> Poses:
     """Robust averaging of the graph from the given poses; images cut off by bad edges get none."""
     return average_from(case.graph, case.evidence, CONFIG, "benchmark", start).poses
 
@@ -112,19 +105,14 @@ def score(case: Case, poses: Poses) -> Score:
     return Score(auc(rotation, 30), auc(pose, 30))
 
 
-def _predict(case: Case, net: nn.Module, device: str) -> Prediction:
-    tensors = graph_tensors(case.graph, torch.device(device))
+def _predict(case: Case, net: nn.Module, device: str) -> Rigid:
     with torch.no_grad():
-        poses = poses_from_tensors(*net.to(device)(tensors))
-        if not isinstance(net, RefineNet):
-            return Prediction(poses)
-        right = torch.sigmoid(net.unroll(tensors)[-1].right_logit)
-    return Prediction(poses, right.cpu().numpy().astype(np.float64))
+        return poses_from_tensors(*net.to(device)(graph_tensors(case.graph, torch.device(device))))
 
 
-def _with_random_centres(poses: Rigid) -> list[Prediction]:
+def _with_random_centres(poses: Rigid) -> list[Rigid]:
     draws = [np.random.default_rng(seed).normal(size=(len(poses), 3)) for seed in range(NUM_DRAWS)]
-    return [Prediction(Rigid.from_centre(poses.rotation, centre)) for centre in draws]
+    return [Rigid.from_centre(poses.rotation, centre) for centre in draws]
 
 
 def _true_start(case: Case, others: Rigid) -> Rigid:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from vgpa.averaging.average import Averaged, Evidence, Rays, average
 from vgpa.averaging.positions import direction_residuals_deg
 from vgpa.averaging.predict import predict_poses
-from vgpa.averaging.prediction import Prediction
 from vgpa.colmap.cameras import unproject
 from vgpa.config import Config
 from vgpa.errors import NoModelError
 from vgpa.frontend.graph import EdgeFilter, select_reliable_edges
 from vgpa.frontend.tracks import build_tracks
+from vgpa.geometry.rigid import Rigid
 from vgpa.mapping.extend import extend_model
 from vgpa.mapping.join import joint_poses, with_cameras_of
 from vgpa.mapping.reintegrate import reintegrate
@@ -211,7 +211,7 @@ def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> 
     """Poses of the group's images, which are numbered 0, 1, ... within it."""
     graph, _ = problem.view_graph.subgraph(image_idx)
 
-    def predict(view_graph: ViewGraph) -> Prediction:
+    def predict(view_graph: ViewGraph) -> Rigid:
         return predict_poses(view_graph, config.averaging, config.device)
 
     return average(graph, Evidence(problem.matches, match_rays(problem)), config.averaging, predict)

@@ -14,7 +14,6 @@ from tests.synthetic import all_pairs, make_edges_wrong, make_graph, make_proble
 from vgpa.averaging.average import Evidence, average, turn_centres
 from vgpa.averaging.directions import refine_directions
 from vgpa.averaging.positions import average_positions, direction_residuals_deg
-from vgpa.averaging.prediction import Prediction
 from vgpa.averaging.rotation_search import search_rotations
 from vgpa.averaging.rotations import average_rotations
 from vgpa.averaging.spanning_tree import edge_support, spanning_tree_poses
@@ -157,7 +156,7 @@ class TestWholeAverage:
 
     def run(self, graph: ViewGraph, start: Rigid, config: AveragingConfig | None = None) -> object:
         evidence = Evidence(self.truth.problem.matches, true_rays(self.truth))
-        return average(graph, evidence, config or AveragingConfig(), lambda _: Prediction(start))
+        return average(graph, evidence, config or AveragingConfig(), lambda _: start)
 
     def test_good_start_or_bad_the_answer_is_right(self) -> None:
         random = Rigid.from_centre(Rotation.random(10, random_state=3).as_matrix(), CAMS.centre[:10])

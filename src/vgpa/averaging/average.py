@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from vgpa.averaging.directions import refine_directions
 from vgpa.averaging.positions import average_positions, direction_residuals_deg
-from vgpa.averaging.prediction import Prediction
 from vgpa.averaging.rotation_search import search_rotations
 from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.config import AveragingConfig
@@ -51,31 +50,28 @@ class Evidence:
 
 
 def average(
-    graph: ViewGraph, evidence: Evidence, config: AveragingConfig, predict: Callable[[ViewGraph], Prediction]
+    graph: ViewGraph, evidence: Evidence, config: AveragingConfig, predict: Callable[[ViewGraph], Rigid]
 ) -> Averaged:
     """Poses of a connected view graph.
 
     Args:
         evidence: for directions under averaged rotations.
-        predict: the network.
+        predict: the network: a view graph to cam_from_world.
     """
     predicted = predict(graph)
     if not config.robust:
-        return _measure(
-            graph, Poses.of_all(predicted.cam_from_world), "network", np.ones(graph.num_edges, dtype=np.bool_)
-        )
-    oriented = _orient(graph, evidence, config, predicted.cam_from_world.rotation)
-    starts = {"network": predicted.cam_from_world, "spanning_tree": spanning_tree_poses(graph)}
-    answers = [_place(graph, oriented, config, name, start, predicted.trust) for name, start in starts.items()]
+        return _measure(graph, Poses.of_all(predicted), "network", np.ones(graph.num_edges, dtype=np.bool_))
+    oriented = _orient(graph, evidence, config, predicted.rotation)
+    starts = {"network": predicted, "spanning_tree": spanning_tree_poses(graph)}
+    answers = [_place(graph, oriented, config, name, start) for name, start in starts.items()]
     return min(answers, key=lambda answer: _cost(answer, config))
 
 
 def average_from(
-    graph: ViewGraph, evidence: Evidence | None, config: AveragingConfig, name: str, start: Prediction
+    graph: ViewGraph, evidence: Evidence | None, config: AveragingConfig, name: str, start: Rigid
 ) -> Averaged:
     """Robust averaging from one start. Without evidence the edges' directions stay as they were measured."""
-    oriented = _orient(graph, evidence, config, start.cam_from_world.rotation)
-    return _place(graph, oriented, config, name, start.cam_from_world, start.trust)
+    return _place(graph, _orient(graph, evidence, config, start.rotation), config, name, start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +105,10 @@ def _orient(graph: ViewGraph, evidence: Evidence | None, config: AveragingConfig
     return _Oriented(rotation, placed, part, kept)
 
 
-def _place(
-    graph: ViewGraph,
-    oriented: _Oriented,
-    config: AveragingConfig,
-    name: str,
-    start: Rigid,
-    trust: FloatArray | None,
-) -> Averaged:
+def _place(graph: ViewGraph, oriented: _Oriented, config: AveragingConfig, name: str, start: Rigid) -> Averaged:
     rotation, placed = oriented.rotation[oriented.placed], oriented.placed
     centre = turn_centres(start, oriented.rotation)[placed]
-    trust_of_part = None if trust is None else trust[oriented.is_edge_kept]
-    centre = average_positions(oriented.part, rotation, centre, config.direction_sigma_deg, trust_of_part)
+    centre = average_positions(oriented.part, rotation, centre, config.direction_sigma_deg)
     poses = Poses.of_all(Rigid.from_centre(rotation, centre)).scatter(placed, graph.num_images)
     return _measure(graph, poses, name, oriented.is_edge_kept)
 

@@ -27,8 +27,6 @@ STEP_TOLERANCE = 1e-6
 LENGTH_RANGE = (1e-2, 1e2)
 """Edge lengths are kept within these multiples of the median, so that no weight explodes."""
 MIN_WEIGHT = 1e-6
-MIN_TRUST = 0.02
-"""No edge is given up on another's word alone."""
 MIN_CAMERAS_FOR_CG, MIN_EDGES_PER_CAMERA_FOR_CG = 400, 10
 """Large and dense graphs fill a factorisation up (110 s for 945 cameras with 17,000 edges); conjugate gradients, which
 need few steps just there, take a tenth of that. Long thin graphs are the other way round."""
@@ -41,9 +39,7 @@ def world_directions(graph: ViewGraph, rotation: FloatArray) -> FloatArray:
     return -np.einsum("eji,ej->ei", rotation[j], graph.cam_j_from_cam_i.translation)
 
 
-def average_positions(
-    graph: ViewGraph, rotation: FloatArray, start: FloatArray, sigma_deg: float, trust: FloatArray | None = None
-) -> FloatArray:
+def average_positions(graph: ViewGraph, rotation: FloatArray, start: FloatArray, sigma_deg: float) -> FloatArray:
     """Camera centres (n, 3), with median edge length one, that agree with most directions.
 
     Args:
@@ -51,17 +47,15 @@ def average_positions(
         rotation: (n, 3, 3) averaged world-to-camera rotations.
         start: (n, 3) centres to start from.
         sigma_deg: final Geman-McClure scale of the angle between C_j - C_i and d_ij.
-        trust: (num_edges,) how much each edge counts to begin with; all the same without it.
     """
     used = graph.has_direction
     edges, direction = graph.edge_index[:, used], world_directions(graph, rotation)[used]
     if edges.shape[1] == 0:
         return start
-    prior = np.ones(edges.shape[1]) if trust is None else np.maximum(trust[used], MIN_TRUST)
     centre = _unit_scale(start, edges)
     for scale_deg, num_steps in [*((s, STEPS_PER_SIGMA) for s in SIGMAS_DEG), (sigma_deg, FINAL_STEPS)]:
         for _ in range(num_steps):
-            updated = _unit_scale(_step(centre, edges, direction, np.radians(scale_deg), prior), edges)
+            updated = _unit_scale(_step(centre, edges, direction, np.radians(scale_deg)), edges)
             change = np.abs(updated - centre).max()
             centre = updated
             if change < STEP_TOLERANCE:
@@ -76,12 +70,12 @@ def direction_residuals_deg(graph: ViewGraph, rotation: FloatArray, centre: Floa
     return np.where(graph.has_direction, np.degrees(angle), 0.0)
 
 
-def _step(centre: FloatArray, edges: IntArray, direction: FloatArray, sigma: float, prior: FloatArray) -> FloatArray:
+def _step(centre: FloatArray, edges: IntArray, direction: FloatArray, sigma: float) -> FloatArray:
     i, j = edges
     baseline = centre[j] - centre[i]
     length = np.clip(np.linalg.norm(baseline, axis=-1), *LENGTH_RANGE)
     angle = direction_angle_rad(normalize(baseline), direction)
-    weight = prior * np.maximum((sigma**2 / (sigma**2 + angle**2)) ** 2, MIN_WEIGHT) / length**2
+    weight = np.maximum((sigma**2 / (sigma**2 + angle**2)) ** 2, MIN_WEIGHT) / length**2
     along = np.clip(np.sum(baseline * direction, axis=-1), *LENGTH_RANGE)
     projector = direction[:, :, None] * direction[:, None, :]
     block = weight[:, None, None] * (np.eye(3) - (1 - DAMPING) * projector)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from vgpa.averaging.prediction import Prediction
 from vgpa.averaging.refine import refine_poses
 from vgpa.config import AveragingConfig, Device
+from vgpa.geometry.rigid import Rigid
 from vgpa.network.files import not_weights, read_weights
 from vgpa.scene import ViewGraph
 
 
-def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> Prediction:
-    """Poses of every image by the network, fine-tuned on the graph if the config asks for it."""
+def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> Rigid:
+    """cam_from_world of every image by the network, fine-tuned on the graph if the config asks for it."""
     file = read_weights(config.weights)
     if file.kind == "refine" and config.finetune_steps == 0 and device != "cuda":
         try:
@@ -20,4 +20,4 @@ def predict_poses(graph: ViewGraph, config: AveragingConfig, device: Device) -> 
             raise not_weights(file.path, error) from error
     from vgpa.averaging.finetune import predict_with_torch
 
-    return Prediction(predict_with_torch(graph, config, device))
+    return predict_with_torch(graph, config, device)

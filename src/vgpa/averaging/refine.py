@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csr_array
 
-from vgpa.averaging.prediction import Prediction
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, IntArray, direction_angle_rad, exp_map, log_map, normalize
 from vgpa.geometry.spanning_tree import chain_motions, grow_forest
@@ -31,19 +30,18 @@ EDGES_PER_PIECE = 1 << 14
 """Directed edges that are thought about at once: few enough for a CPU's cache."""
 
 
-def refine_poses(graph: ViewGraph, weights: Weights, num_steps: int, num_iterations: int) -> Prediction:
-    """Poses of a view graph by learned, repeated relaxation from its best-supported spanning tree."""
+def refine_poses(graph: ViewGraph, weights: Weights, num_steps: int, num_iterations: int) -> Rigid:
+    """cam_from_world of a view graph's images by learned, repeated relaxation from its best-supported spanning tree."""
     thinker = _Thinker(graph, weights)
     forest = grow_forest(graph.edge_index, -graph.num_inliers.astype(np.float64), graph.num_images)
     start = chain_motions(forest, graph.edge_index, graph.cam_j_from_cam_i)
-    rotation, centre, logit = start.rotation, start.centre, np.zeros(graph.num_edges)
+    rotation, centre = start.rotation, start.centre
     for _ in range(num_steps):
         centre = _unit_size(graph, centre)
         seen = _compare(graph, rotation, centre)
         verdict = thinker.think(seen.feature)
-        logit = verdict[:, 4]
         rotation, centre = _move(graph, seen, verdict, (rotation, centre), num_iterations)
-    return Prediction(Rigid.from_centre(rotation, centre), _sigmoid(logit).astype(np.float64))
+    return Rigid.from_centre(rotation, centre)
 
 
 @dataclass(frozen=True, eq=False)
