@@ -50,7 +50,7 @@ def without_images(model: Reconstruction, is_out: NDArray[np.bool_]) -> Reconstr
     """The model without the images of the mask (num_images,), and without points that fewer than two others see."""
     tracks = model.tracks.select_observations(~is_out[model.tracks.image_idx])
     stays = tracks.lengths >= 2
-    return _select_points(replace(model, poses=model.poses.keep(~is_out), tracks=tracks), stays)
+    return replace(model, poses=model.poses.keep(~is_out), tracks=tracks).select_points(stays)
 
 
 def links_to_points(problem: Problem, model: Reconstruction) -> IntArray:
@@ -145,7 +145,7 @@ def _settle(model: Reconstruction, problem: Problem, is_new: NDArray[np.bool_], 
     options = BundleOptions(
         last.loss, last.loss_scale_px, last.tolerance, last.max_iterations, False, config.num_threads
     )
-    return bundle_adjust(_select_points(model, chosen), problem.keypoints, options, free_images=is_new).poses
+    return bundle_adjust(model.select_points(chosen), problem.keypoints, options, free_images=is_new).poses
 
 
 def _with_points(model: Reconstruction, points: Points) -> Reconstruction:
@@ -159,13 +159,3 @@ def _with_points(model: Reconstruction, points: Points) -> Reconstruction:
     xyz: FloatArray = np.concatenate([model.xyz, points.xyz])
     error_px = np.concatenate([model.error_px, points.error_px])
     return replace(model, tracks=tracks, xyz=xyz, error_px=error_px, color=np.concatenate([model.color, grey]))
-
-
-def _select_points(model: Reconstruction, keep: NDArray[np.bool_]) -> Reconstruction:
-    return replace(
-        model,
-        xyz=model.xyz[keep],
-        tracks=model.tracks.select(keep),
-        error_px=model.error_px[keep],
-        color=model.color[keep],
-    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.colmap.cameras import principal_point_offset
@@ -150,7 +149,7 @@ def _run_round(
     points = triangulate(model.images, model.poses, keypoints, tracks, wanted)
     model = _drop_weak_images(_model(model.images, model.poses, points), config)
     if settings.min_num_covered is not None:
-        model = _select_points(model, covering_tracks(model.tracks, settings.min_num_covered))
+        model = model.select_points(covering_tracks(model.tracks, settings.min_num_covered))
     options = _options(settings, config, num_threads, settings.refine_intrinsics)
     model = bundle_adjust(model, keypoints, options)
     points = keep_good(model.images, model.poses, keypoints, model.tracks, model.xyz, wanted)
@@ -168,16 +167,6 @@ def _model(images: ImageSet, poses: Poses, points: Points) -> Reconstruction:
     return Reconstruction(images, poses, points.xyz, points.tracks, points.error_px, grey)
 
 
-def _select_points(model: Reconstruction, keep: NDArray[np.bool_]) -> Reconstruction:
-    return replace(
-        model,
-        xyz=model.xyz[keep],
-        tracks=model.tracks.select(keep),
-        error_px=model.error_px[keep],
-        color=model.color[keep],
-    )
-
-
 def _drop_weak_images(model: Reconstruction, config: MappingConfig) -> Reconstruction:
     """Without the images that too few points support, and without the points that then have one view."""
     good = well_supported_images(model.tracks, len(model.images), config.min_num_points)
@@ -185,4 +174,4 @@ def _drop_weak_images(model: Reconstruction, config: MappingConfig) -> Reconstru
         return model
     tracks = model.tracks.select_observations(good[model.tracks.image_idx])
     dropped = replace(model, poses=model.poses.keep(good), tracks=tracks)
-    return _select_points(dropped, tracks.lengths >= 2)
+    return dropped.select_points(tracks.lengths >= 2)

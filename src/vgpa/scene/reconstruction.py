@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -70,3 +70,13 @@ class Reconstruction:
     def num_points(self) -> int:
         """Number of 3D points."""
         return len(self.xyz)
+
+    def select_points(self, keep: NDArray[np.bool_]) -> Reconstruction:
+        """The same model with only the points of the mask (num_points,)."""
+        return replace(
+            self,
+            xyz=self.xyz[keep],
+            tracks=self.tracks.select(keep),
+            error_px=self.error_px[keep],
+            color=self.color[keep],
+        )
