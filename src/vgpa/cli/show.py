@@ -77,7 +77,9 @@ def print_result(result: Result, scores: Scores | None) -> None:
         console.print(f"missing: {image['name']} ({image['state']})", markup=False)
     if len(missing) > 10:
         console.print(f"missing: {len(missing) - 10} more, see report.json")
-    console.print(f"model    {result.folder / 'sparse' / '0'}", markup=False)
+    for model in summary["models"]:
+        images = f"{model['num_registered']} images" if len(summary["models"]) > 1 else ""
+        console.print(f"model    {result.folder / model['folder']}  {images}".rstrip(), markup=False)
     console.print(f"report   {result.folder / 'report.html'}", markup=False)
 
 
