@@ -1,0 +1,1 @@
+"""Datasets in their published layouts: list_scenes() and load_scene()."""

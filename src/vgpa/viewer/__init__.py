@@ -1,0 +1,1 @@
+"""The live viewer of a run in the browser."""
