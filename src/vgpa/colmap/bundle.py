@@ -115,6 +115,8 @@ def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
     result.ceres.solver_options.function_tolerance = options.tolerance
     result.ceres.solver_options.max_num_iterations = options.max_iterations
     result.ceres.solver_options.num_threads = options.num_threads
+    # Steps that may go up for a while follow the curved valley of focal length against distance in half the steps.
+    result.ceres.solver_options.use_nonmonotonic_steps = True
     return result
 
 
