@@ -89,10 +89,11 @@ def read_real_scenes(folder: Path) -> Iterator[Case]:
 
 def read_real_scene(scene: Path) -> Case:
     """The largest component of a scene's view graph, as `vgpa map` averages it, and its reference poses."""
+    from vgpa.colmap.cameras import match_rays
     from vgpa.colmap.database import read_problem
     from vgpa.colmap.model import read_model
     from vgpa.frontend.graph import select_reliable_edges
-    from vgpa.solve import largest_component, match_rays
+    from vgpa.solve import largest_component
 
     reliable = select_reliable_edges(read_problem(scene / "database.db"), default().graph)
     component, image_idx = largest_component(reliable)

@@ -6,6 +6,11 @@ code; from Python it is an ordinary exception. Anything else that escapes is a b
 
 from __future__ import annotations
 
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class VgpaError(Exception):
     """An error with a sentence for the user.
@@ -39,3 +44,55 @@ class NoModelError(VgpaError):
     """The input was readable, but no reconstruction came out of it."""
 
     exit_code = 4
+
+
+class ResourceError(VgpaError):
+    """The computer ran out of memory."""
+
+    exit_code = 6
+
+
+@contextmanager
+def faults_explained() -> Iterator[None]:
+    """Within this block, faults of the machine (disk, memory, files that vanish) become sentences for the user.
+
+    Also a decorator: `@faults_explained()`.
+    """
+    try:
+        yield
+    except (MemoryError, OSError, sqlite3.Error, RuntimeError) as error:
+        explained = _explain(error)
+        if explained is None:
+            raise
+        raise explained from error
+
+
+AGAIN = "then give the same command again; what was computed is kept"
+NO_MEMORY = ("allocate memory", "bad_alloc", "can't start new thread")
+"""What libraries say when memory is short, where they do not raise MemoryError."""
+NO_DATABASE = "No registered database factory succeeded"
+"""What pycolmap says when it cannot open a database, whatever the reason."""
+
+
+def _explain(error: Exception) -> VgpaError | None:
+    """The sentence of a fault, or None where it is not the machine's."""
+    message = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if isinstance(error, MemoryError) or any(words in message for words in NO_MEMORY):
+        return ResourceError(
+            f"The memory of this computer does not suffice ({message})",
+            f"Close other programs or use --preset fast, {AGAIN}",
+        )
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f" at {error.filename}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return OutputError(f"The disk is full{where}", f"Make room on it, {AGAIN}")
+        return OutputError(
+            f"A file cannot be read or written{where} ({error.strerror or message})",
+            f"Check the disk and the permissions, {AGAIN}",
+        )
+    if isinstance(error, sqlite3.Error) or NO_DATABASE in message:
+        return OutputError(
+            f"The database of the run cannot be used ({message})",
+            f"Check that the disk is not full and that no other run works in the same folder, {AGAIN}",
+        )
+    return None

@@ -1,6 +1,8 @@
 """The output folder of a run: made and checked before anything is computed for it, and filled with models after.
 
-Models lie in `sparse/0`, `sparse/1`, ..., the largest first, as COLMAP numbers them.
+Models lie in `sparse/0`, `sparse/1`, ..., the largest first, as COLMAP numbers them. `poses.npz` keeps the poses that
+each of them had on its way: arrays "MODEL/STAGE/quaternion_wxyz", ".../translation" and ".../image_idx" (cam_from_world
+of these images, each stage in a world of its own) and "names" of all images.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ import numpy as np
 from vgpa.errors import OutputError
 
 if TYPE_CHECKING:
-    from vgpa.scene import Keypoints, Reconstruction
-    from vgpa.solve import Solution
+    from vgpa.scene import Keypoints, Poses, Reconstruction
+    from vgpa.solve import Part, Solution
 
 MODEL_FILES = ("cameras", "images", "points3D", "frames", "rigs")
+STAGE_POSES = "poses.npz"
 
 
 def open_output(folder: Path) -> None:
@@ -48,6 +51,34 @@ def write_models(models: list[Reconstruction], keypoints: Keypoints, folder: Pat
             (stale / f"{name}.bin").unlink(missing_ok=True)
         if not any(stale.iterdir()):
             stale.rmdir()
+
+
+def stage_poses(part: Part, num_images: int) -> dict[str, Poses]:
+    """The poses that a model had on its way, by stage in the order of the run, of all images of the problem.
+
+    A model that was given had no way: there are no stages.
+    """
+    if part.averaged.start == "model":
+        return {}
+    stages: dict[str, Poses | None] = {"network": getattr(part, "predicted", None), "averaged": part.averaged.poses}
+    return {name: poses.scatter(part.image_idx, num_images) for name, poses in stages.items() if poses is not None}
+
+
+def write_stage_poses(solution: Solution, folder: Path) -> None:
+    """Write what the models' poses were on their way, for the viewer."""
+    names = solution.problem.images.names
+    arrays: dict[str, Any] = {"names": np.array(names, dtype=np.str_)}
+    for number, part in enumerate(solution.parts):
+        for stage, poses in stage_poses(part, len(names)).items():
+            image_idx = np.flatnonzero(poses.is_known)
+            motion = poses.cam_from_world[image_idx]
+            arrays[f"{number}/{stage}/image_idx"] = image_idx
+            arrays[f"{number}/{stage}/quaternion_wxyz"] = motion.quaternion_wxyz
+            arrays[f"{number}/{stage}/translation"] = motion.translation
+    partial = folder / f"{STAGE_POSES}.partial"
+    with partial.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    partial.replace(folder / STAGE_POSES)
 
 
 def describe_models(summary: dict[str, Any], solution: Solution) -> dict[str, Any]:

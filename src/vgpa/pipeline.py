@@ -17,6 +17,7 @@ from vgpa.colmap.database import read_problem
 from vgpa.colmap.model import read_model
 from vgpa.colmap.silence import logging_to
 from vgpa.config import Config
+from vgpa.errors import faults_explained
 from vgpa.frontend.build import DATABASE, build_database
 from vgpa.frontend.graph import EdgeFilter
 from vgpa.frontend.photos import list_photos
@@ -24,7 +25,7 @@ from vgpa.frontend.resfm import read_resfm
 from vgpa.frontend.shards import Share, Step, compute_share, parse_shard
 from vgpa.mapping.adopt import adopt_model
 from vgpa.mapping.colors import colorize
-from vgpa.output import describe_models, open_output, write_models
+from vgpa.output import describe_models, open_output, write_models, write_stage_poses
 from vgpa.report.page import write_page
 from vgpa.report.ply import write_ply
 from vgpa.report.summary import summarize, write_json
@@ -50,6 +51,7 @@ class Result:
     folder: Path
 
 
+@faults_explained()
 def reconstruct(images: Path, output: Path, config: Config | None = None, log: StageLog | None = None) -> Result:
     """Photos in, cameras out: everything from a folder of photos to a model and its report."""
     config, log = config or presets.default(), log or StageLog()
@@ -66,6 +68,7 @@ def reconstruct(images: Path, output: Path, config: Config | None = None, log: S
     return map_database(output / DATABASE, output, config, log, images=images, unread=unread)
 
 
+@faults_explained()
 def compute_shard(images: Path, output: Path, config: Config, shard: str, step: Step) -> None:
     """One share ("i/n") of the features or of the pairs, for a batch system; `reconstruct` takes over what is there."""
     number, total = parse_shard(shard)
@@ -76,6 +79,7 @@ def compute_shard(images: Path, output: Path, config: Config, shard: str, step: 
         compute_share(Share(step, number, total, images, output, config))
 
 
+@faults_explained()
 def map_database(
     database: Path,
     output: Path,
@@ -102,6 +106,7 @@ def map_database(
     return _report(solution, models[0], output, _Context(config, log, images or database, unread or {}))
 
 
+@faults_explained()
 def register_images(
     model: Path,
     database: Path,
@@ -145,6 +150,7 @@ def _write_models(solution: Solution, output: Path, images: Path | None, log: St
             models = [colorize(model, keypoints, images) for model in models]
         write_models(models, keypoints, output)
         write_ply(models[0].xyz, models[0].color, output / "points.ply")
+        write_stage_poses(solution, output)
     return models
 
 
@@ -152,9 +158,11 @@ def _report(solution: Solution, model: Reconstruction, output: Path, context: _C
     """Write what is known of a run beside its models."""
     states = solution.states | context.unread
     summary = describe_models(summarize(solution, states, context.config, context.log), solution)
+    images = context.source if context.source.is_dir() else None
+    summary["image_folder"] = None if images is None else str(images.resolve())
     write_json(asdict(context.config), output / "config.json")
     write_json(summary, output / "report.json")
     # Folders of photos are often just called "images": the folder above tells more.
     title = "/".join(context.source.resolve().parts[-2:])
-    write_page(summary, model, output / "report.html", title)
+    write_page(summary, model, output / "report.html", title, images)
     return Result(model, states, summary, output)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vgpa.averaging.average import Averaged, Evidence, Rays, average
+from vgpa.averaging.average import Averaged, Evidence, average
 from vgpa.averaging.positions import direction_residuals_deg
 from vgpa.averaging.predict import predict_poses
-from vgpa.colmap.cameras import unproject
+from vgpa.colmap.cameras import match_rays
 from vgpa.config import Config
 from vgpa.errors import NoModelError
 from vgpa.frontend.graph import EdgeFilter, select_reliable_edges
@@ -24,7 +24,7 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.mapping.extend import extend_model
 from vgpa.mapping.join import joint_poses, with_cameras_of
 from vgpa.mapping.reintegrate import reintegrate
-from vgpa.mapping.rounds import build_model
+from vgpa.mapping.rounds import build_model, readjust
 from vgpa.mapping.safety import doubtful_cameras, remove_wrong_cameras
 from vgpa.mapping.triangulate import PointFilter, triangulate
 from vgpa.scene import ImageState, Problem, Reconstruction, Tracks, ViewGraph
@@ -33,6 +33,9 @@ from vgpa.stages import StageLog
 MIN_GROUP_SIZE = 3
 """Images that a group beside the largest must have, and register, to get a model of its own."""
 
+
+READJUST_GROWTH = 1.05
+"""Growth by re-integration from which on the whole model is adjusted once more: what came back moves the rest."""
 
 _STATE_OF_GIVEN = {ImageState.FAILED_AVERAGING: ImageState.NOT_PLACED}
 """Where a model was given, nothing was averaged."""
@@ -154,17 +157,6 @@ def largest_component(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
     return group, image_idx
 
 
-def match_rays(problem: Problem) -> Rays:
-    """Unit rays of every match in the cameras of its two images."""
-    matches, keypoints = problem.matches, problem.keypoints
-    ends = problem.view_graph.edge_index[:, matches.edge_idx]
-    first, second = (
-        unproject(problem.images, end, keypoints.xy_px[keypoints.offsets[end] + matches.keypoint_idx[:, side]])
-        for side, end in enumerate(ends)
-    )
-    return first, second
-
-
 def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64], config: Config, log: StageLog) -> Part:
     """The model of one connected group.
 
@@ -186,6 +178,9 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
     if config.mapping.reintegrate is not None and model.num_registered < len(problem.images):
         with log.stage("reintegrate images"):
             extended = reintegrate(problem, model, config)
+            if extended.num_registered > READJUST_GROWTH * model.num_registered:
+                adjusted = readjust(extended, problem.keypoints, config.mapping, config.num_threads)
+                extended = reintegrate(problem, adjusted, config)
             model = remove_wrong_cameras(problem, extended)
             seen = seen | extended.poses.is_known
     return Part(model, image_idx, group.view_graph, averaged, tracks, seen & ~model.poses.is_known)

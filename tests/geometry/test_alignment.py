@@ -52,6 +52,20 @@ def test_gross_outliers_do_not_move_the_alignment() -> None:
     assert_same(align_points(cams.centre, centre), KNOWN, 1e-6)
 
 
+def test_a_known_up_is_kept_exactly_and_the_rest_is_recovered() -> None:
+    cams = make_cameras()
+    up = KNOWN.rotation.T @ [0.0, 0, 1]
+    assert_same(align_points(cams.centre, KNOWN.apply(cams.centre), up), KNOWN, 1e-9)
+    noisy = KNOWN.apply(cams.centre) + np.random.default_rng(6).normal(size=(30, 3))
+    np.testing.assert_allclose(align_points(cams.centre, noisy, up).rotation @ up, [0, 0, 1], atol=1e-12)
+
+
+def test_a_line_of_points_and_up_fix_the_rotation() -> None:
+    line = np.linspace(0, 1, 10)[:, None] * [1.0, 2, 0]
+    turn = Similarity(2.0, Rotation.from_euler("z", 40, degrees=True).as_matrix(), np.array([1.0, 2, 3]))
+    assert_same(align_points(line, turn.apply(line), np.array([0.0, 0, 1])), turn, 1e-9)
+
+
 def test_size_ignores_a_camera_that_ran_away() -> None:
     centres = np.random.default_rng(5).normal(size=(50, 3))
     size = scene_size(centres)

@@ -16,94 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.report.made_up import EVIL_NAMES, UP, all_pairs, model, ring_of_cameras, summary_of
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import exp_map
-from vgpa.report import page
-from vgpa.scene import Camera, FocalSource, ImageSet, ImageState, Poses, Reconstruction, Tracks
-
-EVIL_NAMES = (
-    "<img src=x onerror=alert(1)>.jpg",
-    "</script><script>alert(1)</script>.jpg",
-    "a & b \u2028 ${title} $title %{x}.jpg",
-    "<!--<script>.jpg",
-)
-UP = np.array([0.3, -0.5, 0.8]) / np.linalg.norm([0.3, -0.5, 0.8])
-
-
-def ring_of_cameras(num: int, radius: float = 5.0) -> Rigid:
-    """Cameras on a circle around `UP` that look at its middle, a little downwards."""
-    side = np.linalg.svd(UP[None])[2][1:]
-    angle = np.linspace(0, 2 * np.pi, num, endpoint=False)
-    outward = np.cos(angle)[:, None] * side[0] + np.sin(angle)[:, None] * side[1]
-    centre = radius * outward + 1.5 * UP
-    z = -centre / np.linalg.norm(centre, axis=1, keepdims=True)
-    x = np.cross(z, UP)
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    return Rigid.from_centre(np.stack([x, np.cross(z, x), z], axis=1), centre)
-
-
-def model(cam_from_world: Rigid, num_points: int, names: list[str] | None = None) -> Reconstruction:
-    """A model of these cameras with random points, each seen by three of them."""
-    rng = np.random.default_rng(7)
-    num = len(cam_from_world)
-    camera = Camera("SIMPLE_PINHOLE", 1000, 800, np.array([900.0, 500, 400]))
-    images = ImageSet(
-        tuple(names or [f"{k:04}.jpg" for k in range(num)]),
-        np.zeros(num, dtype=np.int64),
-        (camera,) if num else (),
-        np.arange(1, num + 1),
-    )
-    seen = (np.arange(num_points)[:, None] + np.arange(3)) % max(num, 1)
-    tracks = Tracks(3 * np.arange(num_points + 1), seen.ravel(), np.zeros(3 * num_points, dtype=np.int64))
-    return Reconstruction(
-        images,
-        Poses.of_all(cam_from_world),
-        rng.normal(size=(num_points, 3)),
-        tracks,
-        rng.gamma(2, 0.3, num_points),
-        rng.integers(0, 256, (num_points, 3), dtype=np.uint8),
-    )
-
-
-def summary_of(reconstruction: Reconstruction, edges: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    """A summary in report.json's form."""
-    edges = edges if edges is not None else all_pairs(min(len(reconstruction.images), 6))
-    images = [
-        {"name": name, "state": "registered", "num_points": 9, "mean_error_px": 0.5}
-        for name in reconstruction.images.names
-    ]
-    return {
-        "num_images": len(images),
-        "num_registered": len(images),
-        "num_points": reconstruction.num_points,
-        "num_observations": reconstruction.tracks.num_observations,
-        "mean_track_length": 3.0,
-        "mean_error_px": 0.6,
-        "median_error_px": 0.5,
-        "seconds": 1.5,
-        "stages": [{"name": "average poses", "seconds": 1.5, "peak_memory_mb": 300.0}],
-        "warnings": ["one <b>warning</b>"],
-        "images": images,
-        "cameras": [],
-        "view_graph": {
-            "num_edges": len(edges),
-            "num_edges_kept": len(edges),
-            "component_sizes": [len(reconstruction.images)],
-            "num_isolated_images": 2,
-            "start": "network",
-            "edges": edges,
-        },
-        "config": {"mapping": {"max_error_px": float("inf")}},
-        "versions": {"vgpa": "0"},
-    }
-
-
-def all_pairs(num: int) -> list[dict[str, Any]]:
-    """Edges between all pairs of the first images; every seventh is dropped."""
-    return [
-        {"i": i, "j": j, "num_inliers": 30 + i + j, "is_kept": k % 7 > 0, "rotation_deg": 0.1 * k, "direction_deg": 0.0}
-        for k, (i, j) in enumerate(zip(*np.triu_indices(num, 1), strict=True))
-    ]
+from vgpa.report import charts, page
+from vgpa.report import scene as scene_data
+from vgpa.scene import FocalSource, ImageState, Reconstruction
 
 
 class Outline(HTMLParser):
@@ -219,11 +137,11 @@ def test_policy_allows_these_scripts_and_no_others(tmp_path: Path) -> None:
 
 
 def test_drawn_points_are_points_of_the_model_and_not_too_many() -> None:
-    reconstruction = model(ring_of_cameras(5), page.MAX_NUM_POINTS + 5000)
+    reconstruction = model(ring_of_cameras(5), scene_data.MAX_NUM_POINTS + 5000)
     scene = page.page_data(summary_of(reconstruction), reconstruction)["scene"]
     drawn = decoded(scene["points"]).reshape(-1, 3)
-    assert len(drawn) == scene["num_drawn"] == page.MAX_NUM_POINTS
-    upright = page.upright_from_world(reconstruction.poses.cam_from_world)
+    assert len(drawn) == scene["num_drawn"] == scene_data.MAX_NUM_POINTS
+    upright = scene_data.upright_from_world(reconstruction.poses.cam_from_world)
     rows = {tuple(row) for row in (reconstruction.xyz @ upright.T).astype(np.float32).tolist()}
     assert all(tuple(row) in rows for row in drawn.tolist())
 
@@ -272,7 +190,7 @@ rotation_vectors = st.lists(st.floats(-3, 3), min_size=3, max_size=3).map(np.arr
 
 
 def test_up_is_where_the_cameras_stand_upright() -> None:
-    assert page.upright_from_world(ring_of_cameras(9)) @ UP == pytest.approx([0, 0, 1], abs=1e-9)
+    assert scene_data.upright_from_world(ring_of_cameras(9)) @ UP == pytest.approx([0, 0, 1], abs=1e-9)
 
 
 @given(rotation_vectors, st.integers(1, 6))
@@ -280,7 +198,7 @@ def test_upright_is_a_rotation_that_undoes_rotations_of_the_world(vector: np.nda
     cameras = ring_of_cameras(12)[:num]
     new_from_old = exp_map(vector)
     turned = Rigid.from_matrix(cameras.rotation @ new_from_old.T, cameras.translation)
-    upright, upright_turned = page.upright_from_world(cameras), page.upright_from_world(turned)
+    upright, upright_turned = scene_data.upright_from_world(cameras), scene_data.upright_from_world(turned)
     assert upright @ upright.T == pytest.approx(np.eye(3), abs=1e-9)
     assert np.linalg.det(upright) == pytest.approx(1)
     assert upright_turned @ new_from_old == pytest.approx(upright, abs=1e-6)
@@ -289,7 +207,7 @@ def test_upright_is_a_rotation_that_undoes_rotations_of_the_world(vector: np.nda
 def test_cameras_that_look_down_have_the_ground_below_them() -> None:
     heading = np.array([0, np.pi / 2, np.pi, 3 * np.pi / 2])
     down = np.array([[[np.cos(a), np.sin(a), 0], [np.sin(a), -np.cos(a), 0], [0, 0, -1]] for a in heading])
-    upright = page.upright_from_world(Rigid.from_matrix(down, np.zeros((4, 3))))
+    upright = scene_data.upright_from_world(Rigid.from_matrix(down, np.zeros((4, 3))))
     assert upright[2] == pytest.approx([0, 0, 1], abs=1e-9)
 
 
@@ -298,10 +216,10 @@ def test_box_follows_the_scene_and_ignores_far_points(scale: float, shift: list[
     rng = np.random.default_rng(3)
     xyz, centre = rng.normal(size=(400, 3)), 4 * rng.normal(size=(10, 3))
     xyz[0] = 1e6
-    box = page.display_box(xyz, centre)
+    box = scene_data.display_box(xyz, centre)
     assert (centre >= box[:, 0]).all() and (centre <= box[:, 1]).all()  # noqa: PT018
     assert box.max() < 100
-    moved = page.display_box(scale * xyz + shift, scale * centre + shift)
+    moved = scene_data.display_box(scale * xyz + shift, scale * centre + shift)
     assert moved == pytest.approx(scale * box + np.array(shift)[:, None], rel=1e-6, abs=1e-6)
 
 
@@ -321,7 +239,7 @@ def test_frusta_look_where_the_cameras_look() -> None:
     scene = page.page_data(summary_of(reconstruction), reconstruction)["scene"]
     frusta = decoded(scene["frusta"]).reshape(-1, 5, 3).astype(np.float64)
     poses = reconstruction.poses.cam_from_world
-    upright = page.upright_from_world(poses)
+    upright = scene_data.upright_from_world(poses)
     assert frusta[:, 0] == pytest.approx(poses.centre @ upright.T, abs=1e-5)
     forward = frusta[:, 1:].mean(axis=1) - frusta[:, 0]
     forward /= np.linalg.norm(forward, axis=1, keepdims=True)
@@ -334,20 +252,20 @@ def test_frusta_look_where_the_cameras_look() -> None:
 @given(st.lists(st.floats(0, 1e6) | st.just(float("nan")), max_size=60))
 def test_histograms_count_every_number_once(numbers: list[float]) -> None:
     values = np.array(numbers, dtype=np.float64)
-    for edges in (None, page.RESIDUAL_EDGES_DEG):
-        histogram = page._histogram("title", "px", {"all": values}, edges)
+    for edges in (None, charts.RESIDUAL_EDGES_DEG):
+        histogram = charts.histogram("title", "px", {"all": values}, edges)
         assert sum(histogram["counts"]["all"]) == np.isfinite(values).sum()
 
 
-@pytest.mark.parametrize("num_images", [2, 30, page.MAX_NUM_CELLS, page.MAX_NUM_CELLS + 1, 2000])
+@pytest.mark.parametrize("num_images", [2, 30, charts.MAX_NUM_CELLS, charts.MAX_NUM_CELLS + 1, 2000])
 def test_matrix_of_the_view_graph_stays_small_and_holds_every_edge(num_images: int) -> None:
     rng = np.random.default_rng(0)
     edges = all_pairs(min(num_images, 40))
     for edge in edges:
         edge["i"], edge["j"] = (int(k) for k in rng.permutation(num_images)[:2])
-    cells = page._adjacency(edges, num_images)
+    cells = charts.describe_adjacency(edges, num_images)
     i, j, count = (decoded(cells[key]).astype(np.int64) for key in ("i", "j", "num_pairs"))
-    assert cells["size"] <= page.MAX_NUM_CELLS
+    assert cells["size"] <= charts.MAX_NUM_CELLS
     assert cells["size"] * cells["block"] >= num_images
     assert count.sum() == len(edges)
     wanted = {tuple(sorted((edge["i"] // cells["block"], edge["j"] // cells["block"]))) for edge in edges}

@@ -15,12 +15,16 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import tyro
 
 from vgpa.cli.baseline import baseline
+from vgpa.cli.benchmark import benchmark
 from vgpa.cli.demo import demo
 from vgpa.cli.evaluate import evaluate
+from vgpa.cli.export import export
 from vgpa.cli.import_hloc import import_hloc
 from vgpa.cli.map import map_
 from vgpa.cli.reconstruct import reconstruct
 from vgpa.cli.register import register
+from vgpa.cli.screen import STOPPED
+from vgpa.cli.show import print_event
 from vgpa.cli.train import train
 from vgpa.errors import VgpaError
 
@@ -31,7 +35,9 @@ VERBS: dict[str, Any] = {
     "register": register,
     "import-hloc": import_hloc,
     "evaluate": evaluate,
+    "export": export,
     "baseline": baseline,
+    "benchmark": benchmark,
     "train": train,
 }
 
@@ -54,9 +60,12 @@ def run(args: list[str] | None = None) -> int:
             args=args,
         )
     except VgpaError as error:
-        print(f"vgpa: {error}", file=sys.stderr)
+        if "--json" in args:
+            print_event("error", what=error.what, hint=error.hint, exit_code=error.exit_code)
+        else:
+            print(f"vgpa: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("vgpa: stopped; run the same command again to go on from here", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         return 130
     return int(code)

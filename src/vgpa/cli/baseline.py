@@ -5,17 +5,18 @@ from __future__ import annotations
 import json as json_format
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
 from vgpa.cli.options import FixIntrinsics, Json, Output, Seed
 
-Name = Literal["colmap", "glomap", "theia"]
-
 
 def baseline(
-    name: Annotated[tyro.conf.Positional[Name], tyro.conf.arg(metavar="NAME", help="colmap, glomap or theia")],
+    name: Annotated[
+        tyro.conf.Positional[str],
+        tyro.conf.arg(metavar="NAME", help="colmap, glomap, theia, or a Python file with map_database()"),
+    ],
     database: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DATABASE", help="COLMAP database.db")],
     output: Output,
     fix_intrinsics: FixIntrinsics = False,

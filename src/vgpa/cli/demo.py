@@ -10,8 +10,8 @@ from vgpa.cli.show import finish, watched
 
 def demo(output: Output = Path("demo"), seed: Seed = 0, json: Json = False, quiet: Quiet = False) -> int:
     """Render photos of a small world, reconstruct it from them, and score it against the known cameras."""
-    from vgpa.demo.run import run_demo
+    with watched(output, json, quiet) as log:
+        from vgpa.demo.run import run_demo
 
-    with watched(json or quiet) as log:
         result, scores = run_demo(output, seed, log)
     return finish(result, json, quiet, scores)

@@ -10,7 +10,7 @@ import tyro
 
 from vgpa import config as presets
 from vgpa.cli.options import Quiet, Seed
-from vgpa.cli.show import watched
+from vgpa.cli.show import print_rows, watched
 from vgpa.output import open_output
 
 
@@ -33,11 +33,11 @@ def import_hloc(
     chosen = replace(config.features, camera_model=camera_model, camera_params=camera_params)
     config = replace(config, features=chosen, seed=seed)
     open_output(output.parent)
-    with watched(quiet) as log:
+    with watched(output.parent, False, quiet) as log:
         with log.stage("import and verify"):
             notes = hloc.import_hloc(features, matches, images, output, config)
         for sentence in notes:
             log.warn(sentence)
     if not quiet:
-        print(f"database {output}")
+        print_rows([*(("warning", sentence) for sentence in notes), ("database", str(output))])
     return 0

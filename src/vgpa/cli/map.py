@@ -38,9 +38,9 @@ def map_(
     quiet: Quiet = False,
 ) -> int:
     """A drop-in mapper: poses and bundle adjustment from the verified pairs of a COLMAP database."""
-    from vgpa import pipeline
-
     config = make_config(preset, seed, device, fix_intrinsics, reintegrate, weights)
-    with watched(json or quiet) as log:
+    with watched(output, json, quiet) as log:
+        from vgpa import pipeline
+
         result = pipeline.map_database(database, output, config, log, images=images)
     return finish(result, json, quiet)

@@ -66,8 +66,6 @@ def reconstruct(
     quiet: Quiet = False,
 ) -> int:
     """Photos in, cameras out: features, matches, poses, bundle adjustment, report."""
-    from vgpa import pipeline
-
     config = make_config(preset, seed, device, fix_intrinsics, reintegrate, weights)
     features = replace(
         config.features,
@@ -78,7 +76,9 @@ def reconstruct(
     )
     chosen = replace(config.pairs, method=pairs, top_k=top_k, overlap=overlap, megaloc=megaloc)
     config = replace(config, features=features, pairs=chosen, executor=executor)
-    with watched(json or quiet) as log:
+    with watched(output, json, quiet) as log:
+        from vgpa import pipeline
+
         if shard:
             pipeline.compute_shard(images, output, config, shard, step)
             return 0

@@ -22,9 +22,9 @@ def register(
     quiet: Quiet = False,
 ) -> int:
     """Re-integrate images: those that a model of the same database lacks and that can be placed among its points."""
-    from vgpa import pipeline
-
     config = make_config("default", seed=0, device="cpu", fix_intrinsics=True, reintegrate=True)
-    with watched(json or quiet) as log:
+    with watched(output, json, quiet) as log:
+        from vgpa import pipeline
+
         result = pipeline.register_images(model, database, output, config, log, images=images)
     return finish(result, json, quiet)

@@ -1,18 +1,24 @@
-"""What the verbs print: the running stage, the result of a run, a table of scores."""
+"""What the verbs print: bars while a run works, its result, a table of scores; and what they write to its log.
+
+On a terminal: bars, then a table. Quiet: warnings only. JSON: the result as one object on standard output, and on
+standard error one object for every event. `OUT/log.txt` has every stage with its time, between the lines of pycolmap.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
-from vgpa.stages import StageLog
+from vgpa.cli.screen import opened_screen
+from vgpa.errors import VgpaError
+from vgpa.stages import Event, StageLog, StageProgress, StageRecord, StageStart, StageWarning
 
 if TYPE_CHECKING:
     from vgpa.evaluate import Scores
@@ -31,18 +37,31 @@ PARTIAL_INPUT = 5
 """Exit code of a run that made a model although some photos could not be read."""
 
 
+MAX_NUM_MISSING = 10
+"""Missing images that are named in the table."""
+
+
 @contextmanager
-def watched(is_silent: bool) -> Iterator[StageLog]:
-    """A stage log whose running stage is shown on the terminal; warnings are printed at the end."""
-    if is_silent:
-        log = StageLog()
+def watched(output: Path, is_json: bool, is_quiet: bool) -> Iterator[StageLog]:
+    """A stage log for the time of a run, which is shown as the flags ask for and kept in `output/log.txt`.
+
+    Loading the libraries takes seconds, so it belongs into the block too.
+    """
+    has_bars = sys.stderr.isatty() and not (is_json or is_quiet)
+    log_path = output / "log.txt"
+    with opened_screen(log_path, has_bars) as tell, _noted(log_path):
+
+        def listen(event: Event) -> None:
+            tell(event)
+            _note(log_path, _line(event))
+            if is_json:
+                print_event(**_describe(event))
+
+        log = StageLog(listen)
         yield log
-    else:
-        with Console().status("starting") as status:
-            log = StageLog(on_start=lambda name: status.update(f"{name} ..."))
-            yield log
-    for sentence in log.warnings:
-        print(f"vgpa: {sentence}", file=sys.stderr)
+    if is_quiet and not is_json:
+        for sentence in log.warnings:
+            print(f"vgpa: {sentence}", file=sys.stderr)
 
 
 def finish(result: Result, is_json: bool, is_quiet: bool, scores: Scores | None = None) -> int:
@@ -52,45 +71,62 @@ def finish(result: Result, is_json: bool, is_quiet: bool, scores: Scores | None 
         extra = {} if scores is None else {"scores": asdict(scores)}
         print(json.dumps(headline | {"folder": str(result.folder)} | extra))
     elif not is_quiet:
-        print_result(result, scores)
+        print_rows(_result_rows(result, scores))
     unreadable = any(state.value == "unreadable" for state in result.states.values())
     return PARTIAL_INPUT if unreadable else 0
 
 
-def print_result(result: Result, scores: Scores | None) -> None:
-    """A short table: images, points, accuracy where it is known, seconds per stage."""
-    summary = result.summary
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_row("images registered", f"{summary['num_registered']} / {summary['num_images']}")
-    table.add_row("points", f"{summary['num_points']:,}")
-    table.add_row("mean track length", f"{summary['mean_track_length']:.1f}")
-    table.add_row("median error", f"{summary['median_error_px']:.2f} px")
-    for name, value in _score_rows(scores):
-        table.add_row(name, value)
-    for record in summary["stages"]:
-        table.add_row(record["name"], f"{record['seconds']:.1f} s")
-    table.add_row("total", f"{summary['seconds']:.1f} s")
-    console = Console()
-    console.print(table)
-    missing = [image for image in summary["images"] if image["state"] != "registered"]
-    for image in missing[:10]:
-        console.print(f"missing: {image['name']} ({image['state']})", markup=False)
-    if len(missing) > 10:
-        console.print(f"missing: {len(missing) - 10} more, see report.json")
-    for model in summary["models"]:
-        images = f"{model['num_registered']} images" if len(summary["models"]) > 1 else ""
-        console.print(f"model    {result.folder / model['folder']}  {images}".rstrip(), markup=False)
-    console.print(f"report   {result.folder / 'report.html'}", markup=False)
-
-
 def print_scores(scores: Scores) -> None:
     """All figures of a model against a reference."""
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_row("images registered", f"{scores.num_registered} / {scores.num_images}")
-    for name, value in _score_rows(scores):
-        table.add_row(name, value)
-    table.add_row("RA-AUC @ 1 / 5 / 30 deg", _three(scores.ra_auc))
-    Console().print(table)
+    print_rows(
+        [
+            ("images registered", f"{scores.num_registered} / {scores.num_images}"),
+            *_score_rows(scores),
+            ("RA-AUC @ 1 / 5 / 30 deg", _three(scores.ra_auc)),
+        ]
+    )
+
+
+def print_rows(rows: Iterable[tuple[str, str]]) -> None:
+    """A table of two columns: what, and how much."""
+    rows = list(rows)
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}".rstrip())
+
+
+def print_event(event: str, **facts: object) -> None:
+    """One line of JSON on standard error, for programs that follow a run."""
+    print(json.dumps({"event": event} | facts), file=sys.stderr, flush=True)
+
+
+def _result_rows(result: Result, scores: Scores | None) -> Iterator[tuple[str, str]]:
+    """Images, points, accuracy where it is known, seconds per stage, what is missing, and where things are."""
+    summary = result.summary
+    yield "images registered", f"{summary['num_registered']} / {summary['num_images']}"
+    yield "points", f"{summary['num_points']:,}"
+    yield "mean track length", f"{summary['mean_track_length']:.1f}"
+    yield "median error", f"{summary['median_error_px']:.2f} px"
+    yield from _score_rows(scores)
+    seconds: dict[str, float] = {}
+    for record in summary["stages"]:
+        seconds[record["name"]] = seconds.get(record["name"], 0.0) + record["seconds"]
+    for name, value in seconds.items():
+        yield name, f"{value:.1f} s"
+    yield "total", f"{summary['seconds']:.1f} s"
+    missing = [image for image in summary["images"] if image["state"] != "registered"]
+    for image in missing[:MAX_NUM_MISSING]:
+        # Whoever named a file must not get to write control characters to the terminal.
+        name = image["name"] if image["name"].isprintable() else repr(image["name"])
+        yield "missing", f"{name} ({image['state']})"
+    if len(missing) > MAX_NUM_MISSING:
+        yield "missing", f"{len(missing) - MAX_NUM_MISSING} more, see the report"
+    for sentence in summary["warnings"]:
+        yield "warning", sentence
+    for model in summary["models"]:
+        images = f"{model['num_registered']} images" if len(summary["models"]) > 1 else ""
+        yield "model", f"{result.folder / model['folder']}  {images}"
+    yield "report", str(result.folder / "report.html")
 
 
 def _score_rows(scores: Scores | None) -> Iterator[tuple[str, str]]:
@@ -110,3 +146,53 @@ def _score_rows(scores: Scores | None) -> Iterator[tuple[str, str]]:
 
 def _three(area: dict[int, float]) -> str:
     return " / ".join(f"{value:.4f}" for value in area.values())
+
+
+@contextmanager
+def _noted(log_path: Path) -> Iterator[None]:
+    """Write to the log how a run ended, if it did not end well."""
+    try:
+        yield
+    except VgpaError as error:
+        _note(log_path, f"error: {error}")
+        raise
+    except KeyboardInterrupt:
+        _note(log_path, "stopped")
+        raise
+    except Exception:
+        _note(log_path, traceback.format_exc())
+        raise
+
+
+def _note(log_path: Path, line: str | None) -> None:
+    """Add a line to the log. A log that cannot be written is no reason to end a run, nor to make a folder."""
+    if line is None or not log_path.parent.is_dir():
+        return
+    with suppress(OSError), log_path.open("a", encoding="utf-8") as file:
+        file.write(f"{datetime.now().isoformat(' ', 'seconds')} vgpa: {line}\n")
+
+
+def _line(event: Event) -> str | None:
+    """An event as a line of the log; progress is not kept."""
+    match event:
+        case StageStart(name):
+            return f"{name} ..."
+        case StageRecord(name, seconds, peak_memory_mb):
+            return f"{name}: {seconds:.2f} s, peak memory {peak_memory_mb:.0f} MB"
+        case StageWarning(sentence):
+            return f"warning: {sentence}"
+        case StageProgress():
+            return None
+
+
+def _describe(event: Event) -> dict[str, Any]:
+    """An event as an object of JSON."""
+    match event:
+        case StageStart(name):
+            return {"event": "start", "stage": name}
+        case StageProgress(name, num_done, num_total):
+            return {"event": "progress", "stage": name, "num_done": num_done, "num_total": num_total}
+        case StageRecord(name, seconds, peak_memory_mb):
+            return {"event": "end", "stage": name, "seconds": seconds, "peak_memory_mb": peak_memory_mb}
+        case StageWarning(sentence):
+            return {"event": "warning", "sentence": sentence}

@@ -50,7 +50,8 @@ def bundle_adjust(
 ) -> Reconstruction:
     """The same model with the poses, points and intrinsics that minimise the robust reprojection error.
 
-    With a mask (num_images,) of free images, only their poses and the points they see move; the others stay.
+    With a mask (num_images,) of free images, only their poses, the intrinsics of cameras that no other image has, and
+    the points they see move; the others stay.
     """
     if reconstruction.num_registered < 2 or reconstruction.num_points == 0:
         return reconstruction
@@ -91,6 +92,9 @@ def _free_config(
         config.add_image(image.image_id)
         if not free_images[k]:
             config.set_constant_rig_from_world_pose(image.frame_id)
+    held = reconstruction.images.camera_idx[reconstruction.poses.is_known & ~free_images]
+    for camera_idx in np.unique(held).tolist():
+        config.set_constant_cam_intrinsics(camera_idx + 1)
     return config
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vgpa.errors import InputError
 from vgpa.geometry.rotation import FloatArray, normalize
-from vgpa.scene import Camera, FocalSource, ImageSet
+from vgpa.scene import Camera, FocalSource, ImageSet, Problem
 
 
 def to_pycolmap(camera: Camera, camera_id: int) -> pycolmap.Camera:
@@ -51,19 +51,24 @@ def check_params(model: str, params: str) -> None:
     if not params:
         return
     camera = pycolmap.Camera.create_from_model_name(0, model, 1.0, 1, 1)
-    expected = camera.params_info
-    if not camera.set_params_from_string(params):
+    try:
+        numbers = _parse_params(params)
+    except ValueError:
+        numbers = np.empty(0)
+    if len(numbers) != len(camera.params) or not np.isfinite(numbers).all():
         raise InputError(
             f"The camera parameters {params!r} do not fit the model {model}",
-            f"Give {len(camera.params)} numbers separated by commas: {expected}",
+            f"Give {len(camera.params)} numbers separated by commas: {camera.params_info}",
         )
 
 
 def parse_camera(camera: Camera, params: str) -> Camera:
     """The same camera with the parameters of a checked string."""
-    result = to_pycolmap(camera, 1)
-    result.set_params_from_string(params)
-    return from_pycolmap(result)
+    return replace(camera, params=_parse_params(params))
+
+
+def _parse_params(params: str) -> FloatArray:
+    return np.array([float(number) for number in params.split(",")])
 
 
 def guess_camera(size_px: tuple[int, int], model: str) -> Camera:
@@ -86,6 +91,11 @@ def infer_camera(path: Path, model: str) -> Camera:
 def mean_focal_px(camera: Camera) -> float:
     """Focal length in pixels, the mean of both axes."""
     return float(to_pycolmap(camera, 1).mean_focal_length())
+
+
+def has_believable_focal(camera: Camera) -> bool:
+    """Whether the focal length is one that lenses have: 0.2 to 10 longer image sides."""
+    return 0.2 <= mean_focal_px(camera) / max(camera.width_px, camera.height_px) <= 10
 
 
 def with_focal(camera: Camera, focal_px: float) -> Camera:
@@ -122,6 +132,17 @@ def unproject(images: ImageSet, image_idx: NDArray[np.int64], xy_px: FloatArray)
         # Pinhole rays (x, y, 1); pixels that cannot be undistorted come back as NaN.
         rays[rows] = normalize(np.column_stack([np.asarray(camera.cam_from_img(xy_px[rows])), np.ones(len(rows))]))
     return rays
+
+
+def match_rays(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Two (num_matches, 3) arrays of unit rays: of every match in the cameras of its edge's two images."""
+    matches, keypoints = problem.matches, problem.keypoints
+    ends = problem.view_graph.edge_index[:, matches.edge_idx]
+    first, second = (
+        unproject(problem.images, end, keypoints.xy_px[keypoints.offsets[end] + matches.keypoint_idx[:, side]])
+        for side, end in enumerate(ends)
+    )
+    return first, second
 
 
 def project(images: ImageSet, image_idx: NDArray[np.int64], xyz_cam: FloatArray) -> FloatArray:

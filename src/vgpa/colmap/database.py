@@ -39,6 +39,7 @@ USABLE = {
         Config.PLANAR_OR_PANORAMIC,
     )
 }
+MAX_SIDE_PX = 2**20
 MIN_BASELINE = 1e-6
 """Relative translations shorter than this (COLMAP's planar poses are in units of the plane's distance) say nothing."""
 
@@ -69,7 +70,7 @@ def read_problem(path: Path) -> Problem:
             images = _read_images(connection)
             keypoints = _read_keypoints(connection, images)
             return _assemble(connection, images, keypoints)
-    except (sqlite3.Error, ValueError, OverflowError) as error:
+    except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:  # sqlite keeps any type in any column
         raise InputError(
             f"{path} cannot be read as a COLMAP database ({error})",
             "Check that the file is complete and was made by COLMAP, pycolmap or vgpa",
@@ -90,6 +91,8 @@ def _read_images(connection: sqlite3.Connection) -> ImageSet:
     camera_ids, cameras, sources = [], [], _read_focal_sources(connection)
     query = "SELECT camera_id, model, width, height, params, prior_focal_length FROM cameras ORDER BY camera_id"
     for camera_id, model, width, height, params, has_prior in connection.execute(query):
+        if not all(isinstance(side, int) and 0 < side <= MAX_SIDE_PX for side in (width, height)):
+            raise ValueError(f"camera {camera_id} claims to be {width!r} x {height!r} pixels")
         source = sources.get(camera_id, FocalSource.PRIOR if has_prior else FocalSource.GUESS)
         camera = Camera(model_name(model), width, height, _array(params, np.float64, (-1,)), source)
         if not to_pycolmap(camera, 1).verify_params():

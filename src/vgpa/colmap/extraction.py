@@ -12,11 +12,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pycolmap
+from PIL import Image
 
 from vgpa.colmap.silence import silenced
-from vgpa.colmap.tables import plain_names
+from vgpa.colmap.tables import names_without_features, plain_names
 from vgpa.config import FeatureConfig, MatchConfig
 
+PHOTOS_PER_COPY = 16
+"""Photos that are copied at a time because pycolmap cannot read them as they are."""
 PAIRS_PER_BLOCK = 64
 """Pairs written in one transaction: what a kill can lose."""
 
@@ -25,6 +28,17 @@ def extract_features(
     database: Path, folder: Path, names: Sequence[str], config: FeatureConfig, num_threads: int
 ) -> None:
     """SIFT features of the named photos, which the database already knows with their cameras."""
+    _extract(database, folder, names, config, num_threads)
+    unread = sorted(set(names).intersection(names_without_features(database)))
+    for start in range(0, len(unread), PHOTOS_PER_COPY):
+        some = unread[start : start + PHOTOS_PER_COPY]
+        with tempfile.TemporaryDirectory() as copies:
+            for name in some:
+                _copy_as_png(folder / name, Path(copies) / name)
+            _extract(database, Path(copies), some, config, num_threads)
+
+
+def _extract(database: Path, folder: Path, names: Sequence[str], config: FeatureConfig, num_threads: int) -> None:
     reader = pycolmap.ImageReaderOptions()
     if config.masks:
         reader.mask_path = config.masks
@@ -34,6 +48,13 @@ def extract_features(
     options.sift.max_num_features = config.max_num_features
     with silenced():
         pycolmap.extract_features(database, folder, list(names), reader_options=reader, extraction_options=options)
+
+
+def _copy_as_png(photo: Path, copy: Path) -> None:
+    """A copy that pycolmap reads of a photo in a format that it does not (WebP); the suffix stays, and does no harm."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(photo) as image:
+        image.convert("RGB").save(copy, "PNG", compress_level=1)
 
 
 def match_pairs(

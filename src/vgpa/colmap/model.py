@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,19 +10,44 @@ import numpy as np
 import pycolmap
 
 from vgpa.colmap.cameras import from_pycolmap, to_pycolmap
+from vgpa.colmap.model_files import check_binary_files
 from vgpa.colmap.silence import silenced
-from vgpa.errors import InputError
+from vgpa.errors import AGAIN, InputError, OutputError
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import normalize, wxyz_from_xyzw, xyzw_from_wxyz
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
 
 
-def write_model(reconstruction: Reconstruction, keypoints: Keypoints, folder: Path) -> None:
-    """Write the registered images, their keypoints and the points as a binary COLMAP model."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write_model(reconstruction: Reconstruction, keypoints: Keypoints, folder: Path, is_text: bool = False) -> None:
+    """Write the registered images, their keypoints and the points as a COLMAP model, binary or text.
+
+    What was in the folder before stays until the new model is complete on disk.
+    """
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
     model = model_to_pycolmap(reconstruction, keypoints)
     with silenced():
-        model.write(folder)
+        (model.write_text if is_text else model.write)(partial)
+    _require_complete(partial, folder)
+    folder.mkdir(exist_ok=True)
+    # A folder without its cameras cannot be read: nobody takes a mixture of two models for one.
+    files = sorted(partial.iterdir(), key=lambda path: path.stem == "cameras")
+    (folder / files[-1].name).unlink(missing_ok=True)
+    for path in files:
+        path.replace(folder / path.name)
+    partial.rmdir()
+
+
+def _require_complete(written: Path, folder: Path) -> None:
+    """pycolmap writes on when the disk is full, and says nothing."""
+    try:
+        check_binary_files(written)
+    except ValueError as error:
+        shutil.rmtree(written)
+        raise OutputError(
+            f"The model cannot be written to {folder} ({error})", f"Make room on the disk, {AGAIN}"
+        ) from error
 
 
 def read_model(folder: Path) -> tuple[Reconstruction, Keypoints]:
@@ -29,15 +55,16 @@ def read_model(folder: Path) -> tuple[Reconstruction, Keypoints]:
     if not folder.is_dir():
         raise InputError(f"There is no model folder at {folder}", "Give a folder with cameras, images and points3D")
     try:
+        check_binary_files(folder)
         with silenced():
             model = pycolmap.Reconstruction(folder)
+        return model_from_pycolmap(model)
     except (ValueError, RuntimeError, IndexError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
             f"{folder} cannot be read as a COLMAP model ({reason})",
             "Check that it holds complete cameras, images and points3D files, .bin or .txt",
         ) from error
-    return model_from_pycolmap(model)
 
 
 def model_to_pycolmap(reconstruction: Reconstruction, keypoints: Keypoints) -> pycolmap.Reconstruction:

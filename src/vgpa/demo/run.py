@@ -40,7 +40,7 @@ def run_demo(output: Path, seed: int, log: StageLog) -> tuple[Result, Scores]:
     scores = _score(result.reconstruction, cameras)
     summary = result.summary | {"scores": asdict(scores)}
     write_json(summary, output / "report.json")
-    write_page(summary, result.reconstruction, output / "report.html", title="VGPA demo")
+    write_page(summary, result.reconstruction, output / "report.html", "VGPA demo", output / "images")
     return replace(result, summary=summary), scores
 
 

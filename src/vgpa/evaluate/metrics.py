@@ -33,6 +33,18 @@ def auc(errors: FloatArray, threshold: float) -> float:
     return float(np.mean(np.maximum(0.0, 1.0 - errors / threshold))) if len(errors) else 0.0
 
 
+def auc_by_degrees(errors: FloatArray, threshold: int) -> float:
+    """The same area from a histogram of one-degree bins, as pose benchmarks of image matchers count it.
+
+    It is the mean recall at 1, 2, ..., threshold degrees, and so never below the exact area. 0 when there is nothing to
+    score.
+    """
+    if not len(errors):
+        return 0.0
+    counts, _ = np.histogram(errors, bins=np.arange(threshold + 1))
+    return float(np.mean(np.cumsum(counts))) / len(errors)
+
+
 def registration_aware(auc_value: float, num_registered: int, num_images: int) -> float:
     """RA-AUC: AUC over all pairs of input images, where pairs that are not registered score 0.
 

@@ -17,12 +17,15 @@ from PIL import ExifTags, Image
 from vgpa.colmap.cameras import guess_camera, infer_camera, parse_camera
 from vgpa.config import FeatureConfig
 from vgpa.errors import InputError
+from vgpa.frontend.gps import Position, parse_exif_gps
 from vgpa.scene import Camera, FocalSource
 
 MIN_ORIGINAL_SIDE_PX = 2000
 """Photos of cameras that write a focal-plane resolution are larger than this, unless somebody scaled them down."""
 MM_PER_UNIT = {2: 25.4, 3: 10.0}
 """EXIF's units of resolution: inches and centimetres."""
+MIN_FOCAL_RATIO, MAX_FOCAL_RATIO = 0.1, 100.0
+"""Focal lengths over the longer side that lenses have, from fisheye to telescope; EXIF beyond them is garbage."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class PhotoFacts:
 
     camera: Camera
     maker: str
-    gps: tuple[float, float, float] | None
+    gps: Position | None
 
 
 def read_facts(path: Path, model: str) -> PhotoFacts:
@@ -46,12 +49,22 @@ def read_facts(path: Path, model: str) -> PhotoFacts:
         size = image.size
         exif, details, position = _read_exif(image)
     maker = " ".join(str(exif[tag]).strip() for tag in (ExifTags.Base.Make, ExifTags.Base.Model) if tag in exif)
-    gps = _parse_gps(position)
+    gps = parse_exif_gps(position)
     # Reading EXIF's focal length decodes the whole photo; where there is no EXIF there is nothing to read.
-    camera = infer_camera(path, model) if exif else guess_camera(size, model)
+    camera = _camera_of_exif(path, model, size) if exif else guess_camera(size, model)
     if max(size) < MIN_ORIGINAL_SIDE_PX and counts_original_pixels(camera, details):
         camera = guess_camera(size, model)
     return PhotoFacts(camera, maker, gps)
+
+
+def _camera_of_exif(path: Path, model: str, size: tuple[int, int]) -> Camera:
+    """The camera with EXIF's focal length, or a guess where that is no number or no lens has it."""
+    try:
+        camera = infer_camera(path, model)
+    except (ValueError, RuntimeError):
+        return guess_camera(size, model)
+    ratio = camera.params[0] / max(size)
+    return camera if MIN_FOCAL_RATIO <= ratio <= MAX_FOCAL_RATIO else guess_camera(size, model)
 
 
 def _read_exif(image: Image.Image) -> tuple[dict[int, object], dict[int, object], dict[int, object]]:
@@ -115,21 +128,3 @@ def _are_frames(facts: dict[str, PhotoFacts]) -> bool:
     sizes = {(fact.camera.width_px, fact.camera.height_px) for fact in facts.values()}
     is_silent = all(fact.camera.focal_source is FocalSource.GUESS and not fact.maker for fact in facts.values())
     return len(sizes) == 1 and is_silent
-
-
-def _parse_gps(ifd: dict[int, object]) -> tuple[float, float, float] | None:
-    """Latitude, longitude and altitude of EXIF's GPS block; None where they are absent or nonsense."""
-    try:
-        latitude = _degrees(ifd[ExifTags.GPS.GPSLatitude], str(ifd[ExifTags.GPS.GPSLatitudeRef]) == "S")
-        longitude = _degrees(ifd[ExifTags.GPS.GPSLongitude], str(ifd[ExifTags.GPS.GPSLongitudeRef]) == "W")
-        altitude = float(ifd.get(ExifTags.GPS.GPSAltitude, 0.0))  # type: ignore[arg-type]
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        return None
-    is_sane = abs(latitude) <= 90 and abs(longitude) <= 180 and abs(altitude) < 1e5
-    return (latitude, longitude, altitude) if is_sane and (latitude, longitude) != (0.0, 0.0) else None
-
-
-def _degrees(value: object, is_negative: bool) -> float:
-    degrees, minutes, seconds = (float(part) for part in value)  # type: ignore[attr-defined]
-    angle = degrees + minutes / 60 + seconds / 3600
-    return -angle if is_negative else angle

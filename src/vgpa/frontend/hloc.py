@@ -27,7 +27,7 @@ from vgpa.colmap.extraction import verify_matches
 from vgpa.colmap.store import replaced
 from vgpa.colmap.tables import read_sizes, write_keypoints, write_matches
 from vgpa.config import Config
-from vgpa.errors import InputError
+from vgpa.errors import InputError, faults_explained
 from vgpa.frontend.photos import list_photos
 from vgpa.frontend.register import register_photos
 
@@ -44,6 +44,7 @@ SIZE_TOLERANCE = 1e-3
 SAME_RUN = "Give features and matches of the same hloc run, features first"
 
 
+@faults_explained()
 def import_hloc(features: Path, matches: Path, images: Path, database: Path, config: Config) -> list[str]:
     """Make a database with cameras, keypoints and verified pairs from hloc's files.
 

@@ -31,7 +31,7 @@ def register_photos(images: Path, database: Path, config: Config) -> dict[str, s
     unseen = [name for name in names if name not in known]
     # What pillow and pycolmap warn of goes to the log; what they refuse is our business.
     with silenced(), ThreadPoolExecutor(config.num_threads) as pool:
-        problems = dict(zip(unseen, pool.map(find_problem, [images / name for name in unseen]), strict=True))
+        problems = dict(zip(unseen, pool.map(lambda name: _find_problem(images, name), unseen), strict=True))
     unreadable = {name: problem for name, problem in problems.items() if problem is not None}
     readable = [name for name in names if name not in unreadable]
     require_two(images, len(readable), unreadable)
@@ -46,6 +46,15 @@ def register_photos(images: Path, database: Path, config: Config) -> dict[str, s
     plan = [StoreImage(name, keys[name], *cameras[name], facts[name].gps) for name in readable]
     sync_store(database, plan, settings)
     return unreadable
+
+
+def _find_problem(images: Path, name: str) -> str | None:
+    """Why a photo cannot be used, or None. Databases hold text, and some file systems let names be any bytes."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return "its name is not valid UTF-8"
+    return find_problem(images / name)
 
 
 def photo_key(images: Path, name: str, config: Config) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import lzma
 import math
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -42,12 +43,15 @@ ROUNDING_PX = 1e-6
 MAX_SKEW = 1e-3
 """Skew over focal length that is rounding; more cannot be told to a pinhole camera."""
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-BROKEN = (OSError, ValueError, RuntimeError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+BROKEN = (
+    *(OSError, ValueError, RuntimeError, EOFError, MemoryError, SyntaxError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tokenize.TokenError),
+)
 """What reading a damaged archive can raise."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Scene:
+class TrackFile:
     """A file's contents: names and cameras of the images, what they see, and which track each keypoint shows."""
 
     names: tuple[str, ...]
@@ -59,37 +63,42 @@ class _Scene:
 
 def read_resfm(path: Path, config: Config | None = None) -> Problem:
     """Images in the file's order, their observations as keypoints, and the verified pairs that share enough tracks."""
-    config = config or presets.default()
+    scene = read_tracks(path)
+    # Numbers with leading zeros keep the order of the images, which a database sorts by name.
+    plain = replace(scene, names=_numbered(len(scene.names)))
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "tracks.db"
+        write_tracks(database, plain, config or presets.default())
+        problem = read_problem(database)
+    return replace(problem, images=replace(problem.images, names=scene.names))
+
+
+def read_tracks(path: Path) -> TrackFile:
+    """What the file holds, without relative poses."""
     if not path.is_file():
         raise InputError(f"There are no tracks at {path}", "Give the path of a scene.npz of RESfM")
     try:
         with zipfile.ZipFile(path) as archive:
-            scene = _read_scene(archive)
+            return _read_scene(archive)
     except BROKEN as error:
         raise InputError(
             f"{path} cannot be read as tracks of RESfM ({error})",
             "Check that the file is complete and holds M (2 x images, tracks) and Ns (images, 3, 3) as plain numbers",
         ) from error
-    return _estimate_pairs(scene, config)
 
 
-def _estimate_pairs(scene: _Scene, config: Config) -> Problem:
-    """Relative poses of all pairs that share enough tracks, by way of a database, where COLMAP verifies in parallel."""
-    # Numbers with leading zeros keep the order of the images, which a database sorts by name.
-    plain = _numbered(len(scene.names))
-    images = [StoreImage(name, "", str(k), scene.cameras[k]) for name, k in zip(plain, scene.camera_idx, strict=True)]
-    with tempfile.TemporaryDirectory() as folder:
-        database = Path(folder) / "tracks.db"
-        sync_store(database, images, settings={})
-        write_keypoints(database, ((name, scene.keypoints.of(k)) for k, name in enumerate(plain)))
-        shared = _shared_tracks(scene, config.graph.min_num_inliers)
-        write_matches(database, ((plain[i], plain[j], keypoint_idx) for i, j, keypoint_idx in shared))
-        verify_matches(database, config.matching, config.seed, config.num_threads)
-        problem = read_problem(database)
-    return replace(problem, images=replace(problem.images, names=scene.names))
+def write_tracks(database: Path, scene: TrackFile, config: Config) -> None:
+    """Write a database of the images and of the verified pairs that share enough tracks."""
+    names = scene.names
+    images = [StoreImage(name, "", str(k), scene.cameras[k]) for name, k in zip(names, scene.camera_idx, strict=True)]
+    sync_store(database, images, settings={})
+    write_keypoints(database, ((name, scene.keypoints.of(k)) for k, name in enumerate(names)))
+    shared = _shared_tracks(scene, config.graph.min_num_inliers)
+    write_matches(database, ((names[i], names[j], keypoint_idx) for i, j, keypoint_idx in shared))
+    verify_matches(database, config.matching, config.seed, config.num_threads)
 
 
-def _shared_tracks(scene: _Scene, min_num: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+def _shared_tracks(scene: TrackFile, min_num: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Images i < j that share at least `min_num` tracks, and their keypoints (n, 2) on those."""
     offsets, track_idx = scene.keypoints.offsets, scene.track_idx
     num_tracks = int(track_idx.max(initial=-1)) + 1
@@ -108,7 +117,7 @@ def _shared_tracks(scene: _Scene, min_num: int) -> Iterator[tuple[int, int, NDAr
             yield i, int(j), np.stack([first[second], second], axis=-1)
 
 
-def _read_scene(archive: zipfile.ZipFile) -> _Scene:
+def _read_scene(archive: zipfile.ZipFile) -> TrackFile:
     inverse_calibration = _read_numbers(archive, "Ns", (None, 3, 3))
     num_images = len(inverse_calibration)
     if num_images < 2:
@@ -124,7 +133,7 @@ def _read_scene(archive: zipfile.ZipFile) -> _Scene:
     params = _pinhole_params(inverse_calibration.astype(np.float64))
     cameras, camera_idx = _make_cameras(params, xy_px, image_idx)
     names = _read_names(archive, num_images)
-    return _Scene(names, cameras, camera_idx, Keypoints(offsets, xy_px), track_idx)
+    return TrackFile(names, cameras, camera_idx, Keypoints(offsets, xy_px), track_idx)
 
 
 def _make_cameras(

@@ -7,6 +7,7 @@ merging is copying rows. The result does not depend on how many shares there wer
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -50,10 +51,11 @@ class Share:
 
 def parse_shard(text: str) -> tuple[int, int]:
     """(i, n) of "i/n"."""
-    number, _, total = text.partition("/")
-    if not (number.isdigit() and total.isdigit() and 1 <= int(number) <= int(total)):
+    shape = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    number, total = (int(part) for part in shape.groups()) if shape else (0, 0)
+    if not 1 <= number <= total:
         raise InputError(f"The shard {text!r} is not of the form i/n", "Give for example 3/8 for the third of eight")
-    return int(number), int(total)
+    return number, total
 
 
 def compute_share(share: Share) -> None:

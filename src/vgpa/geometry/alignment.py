@@ -2,7 +2,8 @@
 
 Two protocols (METHOD section 8). `align_cameras` is the paper's: rotation from orientations (chordal mean),
 then the scale and shift that minimise the sum of unsquared centre distances, which a few gross outliers do not
-move. `align_points` is Umeyama's least squares, reweighted to be robust.
+move. `align_points` is Umeyama's least squares, reweighted to be robust; where it is known which way is up, only
+the turn about the vertical is fitted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vgpa.geometry.rigid import Rigid
-from vgpa.geometry.rotation import FloatArray, nearest_rotation
+from vgpa.geometry.rotation import FloatArray, nearest_rotation, normalize
 
 MAX_ITERATIONS = 200
 
@@ -52,12 +53,15 @@ def align_cameras(cam_from_a: Rigid, cam_from_b: Rigid) -> Similarity:
     return Similarity(scale, rotation, translation)
 
 
-def align_points(points_a: FloatArray, points_b: FloatArray) -> Similarity:
-    """b_from_a of corresponding points (n, 3), minimising unsquared distances (reweighted Umeyama)."""
+def align_points(points_a: FloatArray, points_b: FloatArray, up_a: FloatArray | None = None) -> Similarity:
+    """b_from_a of corresponding points (n, 3), minimising unsquared distances (reweighted Umeyama).
+
+    With `up_a`, a unit vector (3,), the rotation takes it to b's z axis exactly.
+    """
     weights = np.ones(len(points_a))
     floor = 1e-9 * _size(points_b)
     for _ in range(MAX_ITERATIONS):
-        similarity = _umeyama(points_a, points_b, weights)
+        similarity = _umeyama(points_a, points_b, weights, up_a)
         distance = np.linalg.norm(similarity.apply(points_a) - points_b, axis=-1)
         updated = 1 / np.maximum(distance, floor)
         if np.allclose(updated, weights, rtol=1e-9):
@@ -91,16 +95,26 @@ def _fit_scale_and_shift(source: FloatArray, target: FloatArray) -> tuple[float,
     return scale, shift
 
 
-def _umeyama(points_a: FloatArray, points_b: FloatArray, weights: FloatArray) -> Similarity:
-    """Weighted least-squares similarity b_from_a (Umeyama 1991)."""
+def _umeyama(points_a: FloatArray, points_b: FloatArray, weights: FloatArray, up_a: FloatArray | None) -> Similarity:
+    """Weighted least-squares similarity b_from_a (Umeyama 1991), upright where `up_a` is given."""
     share = weights / weights.sum()
     mean_a, mean_b = share @ points_a, share @ points_b
     da, db = points_a - mean_a, points_b - mean_b
     covariance = (db * share[:, None]).T @ da
-    rotation = nearest_rotation(covariance)
+    rotation = nearest_rotation(covariance) if up_a is None else _nearest_upright_rotation(covariance, up_a)
     spread = float(share @ np.sum(da * da, axis=-1))
     scale = float(np.sum(rotation * covariance)) / spread if spread > 0 else 1.0
     return Similarity(scale, rotation, mean_b - scale * rotation @ mean_a)
+
+
+def _nearest_upright_rotation(covariance: FloatArray, up_a: FloatArray) -> FloatArray:
+    """The rotation that takes `up_a` to z and maximises trace(R^T covariance): upright, then turned about z."""
+    right = normalize(np.cross(up_a, np.eye(3)[np.argmin(np.abs(up_a))]))
+    upright_from_a = np.stack([right, np.cross(up_a, right), up_a])
+    turn = covariance @ upright_from_a.T
+    angle = np.arctan2(turn[1, 0] - turn[0, 1], turn[0, 0] + turn[1, 1])
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ upright_from_a
 
 
 def _size(points: FloatArray) -> float:

@@ -2,7 +2,7 @@
 
 The new images' matches to points become observations of these points where they fit, and tracks that no point explains
 yet become new points. The new poses are settled on a part of both, and then everything is drawn up once more under
-the settled poses. Poses, intrinsics and points of the model do not move.
+the settled poses. Poses, intrinsics and points of the model do not move; cameras that only new images have do.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.config import Config
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rotation import FloatArray, IntArray
+from vgpa.mapping.agreement import disagreement_deg
 from vgpa.mapping.cover import covering_tracks
 from vgpa.mapping.triangulate import PointFilter, Points, observation_errors_px, triangulate
 from vgpa.scene import Poses, Problem, Reconstruction, Tracks
@@ -35,13 +36,13 @@ def extend_model(problem: Problem, model: Reconstruction, poses: Poses, config: 
     is_new = poses.is_known & ~model.poses.is_known
     if not is_new.any():
         return model
-    agreeing = _pairs_of(problem, poses, is_new, config)
+    agreeing = _pairs_of(problem, replace(model, poses=poses), is_new, config)
     fresh = _without_points(build_tracks(agreeing, config.graph), agreeing, model)
     last = config.mapping.rounds[-1]
     wanted = PointFilter(last.max_error_px, config.mapping.min_angle_deg, min_num_views=2)
     rough = _grow(agreeing, model, poses, fresh, replace(wanted, max_error_px=ROUGH * last.max_error_px))
     settled = _settle(rough, problem, is_new, config)
-    extended = _grow(agreeing, model, settled, fresh, wanted)
+    extended = _grow(agreeing, replace(model, images=settled.images), settled.poses, fresh, wanted)
     num_points = np.bincount(extended.tracks.image_idx, minlength=len(poses))
     return without_images(extended, is_new & (num_points < config.mapping.min_num_points))
 
@@ -76,12 +77,10 @@ def point_of_keypoint(problem: Problem, model: Reconstruction) -> IntArray:
     return point_of
 
 
-def _pairs_of(problem: Problem, poses: Poses, is_new: NDArray[np.bool_], config: Config) -> Problem:
+def _pairs_of(problem: Problem, model: Reconstruction, is_new: NDArray[np.bool_], config: Config) -> Problem:
     """The pairs of the new images that agree with the poses."""
-    edges = problem.view_graph.edge_index
-    residual = problem.view_graph.rotation_residuals_deg(poses.cam_from_world.rotation)
-    agrees = poses.is_known[edges].all(axis=0) & (residual <= config.averaging.max_rotation_error_deg)
-    return problem.select_edges(is_new[edges].any(axis=0) & agrees)
+    own = problem.select_edges(np.asarray(is_new[problem.view_graph.edge_index].any(axis=0)))
+    return own.select_edges(disagreement_deg(own, model) <= config.averaging.max_rotation_error_deg)
 
 
 def _without_points(tracks: Tracks, problem: Problem, model: Reconstruction) -> Tracks:
@@ -137,15 +136,16 @@ def _joined(tracks: Tracks, seen: tuple[IntArray, IntArray, IntArray]) -> Tracks
     )
 
 
-def _settle(model: Reconstruction, problem: Problem, is_new: NDArray[np.bool_], config: Config) -> Poses:
-    """The poses after an adjustment in which only those of the new images, and points that they see, move."""
+def _settle(model: Reconstruction, problem: Problem, is_new: NDArray[np.bool_], config: Config) -> Reconstruction:
+    """The model after an adjustment in which only new images, their own cameras, and points that they see, move."""
     of_new = model.tracks.select_observations(is_new[model.tracks.image_idx])
     chosen = (of_new.lengths > 0) & covering_tracks(of_new, NUM_SETTLING)
     last = config.mapping.rounds[-1]
+    is_free = not config.mapping.fix_intrinsics
     options = BundleOptions(
-        last.loss, last.loss_scale_px, last.tolerance, last.max_iterations, False, config.num_threads
+        last.loss, last.loss_scale_px, last.tolerance, last.max_iterations, is_free, config.num_threads
     )
-    return bundle_adjust(model.select_points(chosen), problem.keypoints, options, free_images=is_new).poses
+    return bundle_adjust(model.select_points(chosen), problem.keypoints, options, free_images=is_new)
 
 
 def _with_points(model: Reconstruction, points: Points) -> Reconstruction:

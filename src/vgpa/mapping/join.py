@@ -17,8 +17,8 @@ from vgpa.config import ReintegrateConfig
 from vgpa.geometry.alignment import Similarity, align_points
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import BoolArray, IntArray
+from vgpa.mapping.agreement import median_disagreement_deg
 from vgpa.mapping.extend import point_of_keypoint
-from vgpa.mapping.reintegrate import disagreement_deg
 from vgpa.scene import Poses, Problem, Reconstruction
 
 
@@ -37,7 +37,9 @@ def joint_poses(
         if agrees.sum() < max(config.min_num_inliers, config.min_inlier_ratio * ties.shape[1]):
             return None
     poses = _together(model.poses, other.poses, model_from_other)
-    return poses if _disagreement_deg(problem, model, other, poses) <= config.max_rotation_error_deg else None
+    joined = replace(with_cameras_of(model, other), poses=poses)
+    residual_deg = median_disagreement_deg(_between(problem, model, other), joined)
+    return poses if residual_deg <= config.max_rotation_error_deg else None
 
 
 def with_cameras_of(model: Reconstruction, other: Reconstruction) -> Reconstruction:
@@ -90,9 +92,8 @@ def _together(poses: Poses, other: Poses, model_from_other: Similarity) -> Poses
     )
 
 
-def _disagreement_deg(problem: Problem, model: Reconstruction, other: Reconstruction, poses: Poses) -> float:
-    """Median over verified matches of the rotation residual of the edges between the two models."""
+def _between(problem: Problem, model: Reconstruction, other: Reconstruction) -> Problem:
+    """The problem with only the edges between images of the two models."""
     i, j = problem.view_graph.edge_index
     is_ours, is_theirs = model.poses.is_known, other.poses.is_known
-    between = problem.view_graph.select_edges((is_ours[i] & is_theirs[j]) | (is_theirs[i] & is_ours[j]))
-    return disagreement_deg(between, poses)
+    return problem.select_edges((is_ours[i] & is_theirs[j]) | (is_theirs[i] & is_ours[j]))

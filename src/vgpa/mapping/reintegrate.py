@@ -1,23 +1,26 @@
 """Images that were lost on the way get another chance: resection against the finished points.
 
 A missing image's verified matches to registered images reach 3D points through their keypoints. Its pose is estimated
-from these, most matches first, and accepted only if enough of them agree and if the view graph agrees too: the median
-rotation residual to its registered neighbours must be small, or repeated structure would put it where it never was
-(METHOD section 7). Passes repeat until nothing is added, so that a group of images that hangs on the model by a few of
-its members comes back from there, member by member. The other poses stay as they are.
+from these, most matches first, and accepted only if enough of them agree and if the view graph agrees too: repeated
+structure would otherwise put it where it never was (METHOD section 7). If no registered image has its camera, its focal
+length is estimated with the pose. Passes repeat until nothing is added, so that a group of images that hangs on the
+model by a few of its members comes back from there, member by member. The other poses stay as they are.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from vgpa.colmap.resection import resect
+from vgpa.colmap.resection import Resection, resect
 from vgpa.config import Config, ReintegrateConfig
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import IntArray
+from vgpa.mapping.agreement import median_disagreement_deg
 from vgpa.mapping.extend import extend_model, links_to_points
-from vgpa.scene import Poses, Problem, Reconstruction, ViewGraph
+from vgpa.scene import Poses, Problem, Reconstruction
 
 
 def reintegrate(problem: Problem, model: Reconstruction, config: Config) -> Reconstruction:
@@ -34,71 +37,60 @@ def reintegrate(problem: Problem, model: Reconstruction, config: Config) -> Reco
         num_links = np.bincount(links[0], minlength=len(model.images))
         # An image that did not fit gets another chance only with more to go by.
         fresh = num_links > num_links_tried
-        poses = _find_poses(problem, model, links[:, fresh[links[0]]], config.mapping.reintegrate)
+        found = place_images(problem, model, links[:, fresh[links[0]]], config)
         num_links_tried = num_links
-        extended = extend_model(problem, model, poses, config)
+        extended = extend_model(problem, replace(model, images=found.images), found.poses, config)
         if extended.num_registered <= model.num_registered:
             break
         model = extended
     return model
 
 
-def find_lost_poses(problem: Problem, model: Reconstruction, config: ReintegrateConfig) -> Poses:
-    """The model's poses, with those of the missing images that can be placed among its points."""
-    return _find_poses(problem, model, links_to_points(problem, model), config)
+def place_images(problem: Problem, model: Reconstruction, links: IntArray, config: Config) -> Reconstruction:
+    """The model with the poses (and focal lengths) of the images that the links (3, num_links) place, most first.
 
-
-def disagreement_deg(graph: ViewGraph, poses: Poses) -> float:
-    """Median over the verified matches of a view graph of its edges' rotation residuals; there must be an edge.
-
-    Edges count by their matches, for those with few are often wrong, and there may be many of them.
+    Only poses and cameras are new; no point knows of the images yet.
     """
-    residual = graph.rotation_residuals_deg(poses.cam_from_world.rotation)
-    order = np.argsort(residual)
-    num_inliers = np.cumsum(graph.num_inliers[order])
-    return float(residual[order][np.searchsorted(num_inliers, num_inliers[-1] / 2)])
-
-
-def _find_poses(problem: Problem, model: Reconstruction, links: IntArray, config: ReintegrateConfig) -> Poses:
-    """The model's poses and those of the images that the links (3, num_links) place, most links first."""
-    poses = model.poses
-    num_links = np.bincount(links[0], minlength=len(poses))
-    for image_idx in np.argsort(-num_links, kind="stable"):
-        if num_links[image_idx] < config.min_num_inliers:
+    wanted = config.mapping.reintegrate or ReintegrateConfig()
+    num_links = np.bincount(links[0], minlength=len(model.images))
+    for image_idx in np.argsort(-num_links, kind="stable").tolist():
+        if num_links[image_idx] < wanted.min_num_clear_inliers:
             break
-        own = links[:, links[0] == image_idx]
-        pose = _place(problem, model, poses, own, config)
-        if pose is not None:
-            poses = _with_poses(poses, image_idx, pose)
-    return poses
+        camera_idx = model.images.camera_idx[image_idx]
+        is_alone = not model.poses.is_known[model.images.camera_idx == camera_idx].any()
+        _, keypoint, point = links[:, links[0] == image_idx]
+        xy_px, xyz = problem.keypoints.xy_px[keypoint], model.xyz[point]
+        is_free = is_alone and not config.mapping.fix_intrinsics
+        answer = resect(model.images.camera_of(image_idx), xy_px, xyz, wanted.max_error_px, is_free)
+        if answer is None or not _is_enough(answer.num_inliers, len(xyz), wanted):
+            continue
+        placed = _with_image(model, image_idx, answer)
+        beside = problem.select_edges(_edges_of(problem, image_idx))
+        if median_disagreement_deg(beside, placed) <= wanted.max_rotation_error_deg:
+            model = placed
+    return model
 
 
-def _place(
-    problem: Problem, model: Reconstruction, poses: Poses, links: IntArray, config: ReintegrateConfig
-) -> Rigid | None:
-    """The pose of one missing image, if its points and its neighbours agree on it."""
-    image_idx = int(links[0, 0])
-    xy_px, xyz = problem.keypoints.xy_px[links[1]], model.xyz[links[2]]
-    answer = resect(model.images.camera_of(image_idx), xy_px, xyz, config.max_error_px)
-    if answer is None:
-        return None
-    pose, num_inliers = answer
-    if num_inliers < max(config.min_num_inliers, config.min_inlier_ratio * len(xyz)):
-        return None
-    residual = _residual_to_neighbours_deg(problem, _with_poses(poses, image_idx, pose), image_idx)
-    return pose if residual <= config.max_rotation_error_deg else None
+def _is_enough(num_inliers: int, num_links: int, wanted: ReintegrateConfig) -> bool:
+    """Many matches of which a good part agree, or fewer of which nearly all do."""
+    many = num_inliers >= max(wanted.min_num_inliers, wanted.min_inlier_ratio * num_links)
+    return many or num_inliers >= max(wanted.min_num_clear_inliers, wanted.min_clear_inlier_ratio * num_links)
 
 
-def _residual_to_neighbours_deg(problem: Problem, poses: Poses, image_idx: int) -> float:
-    """What the edges between an image and the posed images around it say; see `disagreement_deg`."""
-    edges = problem.view_graph.edge_index
-    beside: NDArray[np.bool_] = (edges == image_idx).any(axis=0) & poses.is_known[edges].all(axis=0)
-    return disagreement_deg(problem.view_graph.select_edges(beside), poses)
+def _edges_of(problem: Problem, image_idx: int) -> NDArray[np.bool_]:
+    return np.asarray((problem.view_graph.edge_index == image_idx).any(axis=0))
 
 
-def _with_poses(poses: Poses, image_idx: IntArray | int, cam_from_world: Rigid) -> Poses:
-    quaternion, translation = poses.cam_from_world.quaternion_wxyz.copy(), poses.cam_from_world.translation.copy()
-    quaternion[image_idx], translation[image_idx] = cam_from_world.quaternion_wxyz, cam_from_world.translation
-    known = poses.is_known.copy()
-    known[image_idx] = True
-    return Poses(Rigid(quaternion, translation), known)
+def _with_image(model: Reconstruction, image_idx: int, placed: Resection) -> Reconstruction:
+    """The model with the pose and the camera of one more image."""
+    cam_from_world, is_known = model.poses.cam_from_world, model.poses.is_known.copy()
+    quaternion, translation = cam_from_world.quaternion_wxyz.copy(), cam_from_world.translation.copy()
+    quaternion[image_idx], translation[image_idx] = (
+        placed.cam_from_world.quaternion_wxyz,
+        placed.cam_from_world.translation,
+    )
+    is_known[image_idx] = True
+    cameras = list(model.images.cameras)
+    cameras[model.images.camera_idx[image_idx]] = placed.camera
+    images = model.images.with_cameras(tuple(cameras))
+    return replace(model, images=images, poses=Poses(Rigid(quaternion, translation), is_known))

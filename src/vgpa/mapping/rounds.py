@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
+from vgpa.colmap.cameras import has_believable_focal
 from vgpa.config import BundleRound, MappingConfig
 from vgpa.errors import NoModelError
 from vgpa.mapping.cover import covering_tracks, well_supported_images
+from vgpa.mapping.extend import without_images
 from vgpa.mapping.principal_point import explains_principal_point
 from vgpa.mapping.triangulate import PointFilter, Points, keep_good, triangulate
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
@@ -33,6 +35,7 @@ COVER_RESERVE = 1.5
 class _Given:
     """What all rounds of a model have in common."""
 
+    images: ImageSet
     keypoints: Keypoints
     tracks: Tracks
     config: MappingConfig
@@ -63,7 +66,7 @@ def build_model(
     num_threads: int,
 ) -> Reconstruction:
     """The model that the tracks support, from approximate poses."""
-    given = _Given(keypoints, tracks, config, num_threads)
+    given = _Given(images, keypoints, tracks, config, num_threads)
     model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
     for settings in (*_coarse_rounds(model, given), *config.rounds[:-1]):
         for _ in range(settings.max_runs):
@@ -77,6 +80,12 @@ def build_model(
         options = replace(options, min_images_for_principal_point=config.min_images_for_principal_point)
     model = _run_round(model, given, last, options)
     return model if last.min_num_covered is None else _with_all_points(model, given)
+
+
+def readjust(model: Reconstruction, keypoints: Keypoints, config: MappingConfig, num_threads: int) -> Reconstruction:
+    """The model after one more adjustment of all its cameras and points, by the settings of the last round."""
+    given = _Given(model.images, keypoints, model.tracks, config, num_threads)
+    return _adjust(model, given, config.rounds[-1], given.options(config.rounds[-1]))
 
 
 def _focal_change(before: Reconstruction, after: Reconstruction) -> float:
@@ -116,7 +125,12 @@ def _run_round(model: Reconstruction, given: _Given, settings: BundleRound, opti
     model = _drop_weak_images(_model(model.images, model.poses, points), given.config)
     if settings.min_num_covered is not None:
         model = model.select_points(covering_tracks(model.tracks, settings.min_num_covered))
-    model = bundle_adjust(model, given.keypoints, options)
+    return _adjust(model, given, settings, options)
+
+
+def _adjust(model: Reconstruction, given: _Given, settings: BundleRound, options: BundleOptions) -> Reconstruction:
+    """The model after bundle adjustment, without what then does not fit."""
+    model = _drop_lost_cameras(bundle_adjust(model, given.keypoints, options), given.images)
     wanted = given.wanted(settings)
     points = keep_good(model.images, model.poses, given.keypoints, model.tracks, model.xyz, wanted)
     model = _drop_weak_images(_model(model.images, model.poses, points), given.config)
@@ -146,6 +160,16 @@ def _with_all_points(model: Reconstruction, given: _Given) -> Reconstruction:
 def _model(images: ImageSet, poses: Poses, points: Points) -> Reconstruction:
     grey = np.full((len(points.xyz), 3), 128, dtype=np.uint8)
     return Reconstruction(images, poses, points.xyz, points.tracks, points.error_px, grey)
+
+
+def _drop_lost_cameras(model: Reconstruction, given: ImageSet) -> Reconstruction:
+    """Without the images whose focal length ran away in an adjustment; it becomes again what it was given as."""
+    cameras = list(zip(given.cameras, model.images.cameras, strict=True))
+    is_lost = np.array([has_believable_focal(old) and not has_believable_focal(new) for old, new in cameras])
+    if not is_lost.any():
+        return model
+    images = given.with_cameras(tuple(old if lost else new for (old, new), lost in zip(cameras, is_lost, strict=True)))
+    return replace(without_images(model, is_lost[images.camera_idx]), images=images)
 
 
 def _drop_weak_images(model: Reconstruction, config: MappingConfig) -> Reconstruction:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vgpa.geometry.rotation import FloatArray
+from vgpa.mapping.agreement import disagreement_deg
 from vgpa.mapping.extend import without_images
 from vgpa.mapping.triangulate import observation_errors_px
-from vgpa.scene import Poses, Problem, Reconstruction, ViewGraph
+from vgpa.scene import Problem, Reconstruction
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def measure_cameras(problem: Problem, model: Reconstruction) -> CameraFigures:
     return CameraFigures(
         np.where(model.poses.is_known, num_points, np.nan),
         _quantile_by_group(tracks.image_idx, error_px, np.ones(len(error_px)), num, 0.5),
-        rotation_disagreement_deg(problem.view_graph, model.poses),
+        rotation_disagreement_deg(problem, model),
         _relative_distance(model),
     )
 
@@ -129,16 +130,16 @@ def doubtful_cameras(problem: Problem, model: Reconstruction) -> dict[str, list[
     }
 
 
-def rotation_disagreement_deg(graph: ViewGraph, poses: Poses) -> FloatArray:
-    """(num_images,) quantile over verified matches of the rotation residual between an image and its neighbours.
+def rotation_disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
+    """(num_images,) quantile over verified matches of what the edges between an image and its neighbours disagree by.
 
     NaN for images that are not registered or have fewer than `MIN_NUM_NEIGHBOURS` registered neighbours.
     """
-    between = graph.select_edges(np.asarray(poses.is_known[graph.edge_index].all(axis=0)))
-    residual = between.rotation_residuals_deg(poses.cam_from_world.rotation)
+    residual = disagreement_deg(problem, model)
+    between, residual = problem.view_graph.select_edges(np.isfinite(residual)), residual[np.isfinite(residual)]
     weights = between.num_inliers.astype(np.float64)
     below = _quantile_by_group(
-        between.edge_index.ravel(), np.tile(residual, 2), np.tile(weights, 2), graph.num_images, ROTATION_QUANTILE
+        between.edge_index.ravel(), np.tile(residual, 2), np.tile(weights, 2), between.num_images, ROTATION_QUANTILE
     )
     return np.where(between.degree >= MIN_NUM_NEIGHBOURS, below, np.nan)
 

@@ -21,6 +21,8 @@ from safetensors import SafetensorError, safe_open
 from vgpa.errors import InputError
 
 SUFFIX = ".safetensors"
+MAX_SIZE = 4096
+"""Width, layers or steps of a network beyond which a file is broken or hostile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +42,32 @@ def read_weights(name_or_path: str | Path) -> WeightsFile:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return WeightsFile(path, metadata["kind"], json.loads(metadata["config"]), arrays)
+        return WeightsFile(path, metadata["kind"], _checked(json.loads(metadata["config"]), arrays), arrays)
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise not_weights(path, error) from error
 
 
 def not_weights(path: Path, reason: Exception) -> InputError:
     """The error of a file that is not what it should be."""
+    first_line = str(reason).splitlines()[0] if str(reason) else type(reason).__name__
     return InputError(
-        f"{path} does not hold the weights of a VGPA network ({reason})",
+        f"{path} does not hold the weights of a VGPA network ({first_line})",
         "use a file written by `vgpa train`, or a shipped name: " + ", ".join(_shipped_names()),
     )
+
+
+def _checked(config: Any, arrays: dict[str, NDArray[np.float32]]) -> dict[str, Any]:
+    """The config, if it can be that of a network with these arrays: nobody builds a network of a billion layers."""
+    most = min(sum(array.size for array in arrays.values()), MAX_SIZE)
+    if not isinstance(config, dict):
+        raise ValueError("its config is not a table")
+    for name, value in config.items():
+        if isinstance(value, int | float) and not 0 <= value <= most:
+            raise ValueError(f"{name} is {value}")
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} holds numbers that are not finite")
+    return config
 
 
 def _find(name_or_path: str | Path) -> Path:

@@ -47,9 +47,10 @@ function cellText(k) {
 const fewest = cells.inliers.reduce((a, b) => Math.min(a, b), Infinity);
 const most = cells.inliers.reduce((a, b) => Math.max(a, b), 1);
 
+const texts = matrix(cellText);
+
 function graphTraces() {
-  const text = matrix(cellText);
-  const trace = { type: "heatmap", text, hoverinfo: "text", hoverongaps: false, showscale: false };
+  const trace = { type: "heatmap", text: texts, hoverinfo: "text", hoverongaps: false, showscale: false };
   if (graphMode !== "Matches") {
     const residual = cells[graphMode === "Rotation" ? "rotation_deg" : "direction_deg"];
     return [{ ...trace, z: matrix((k) => residual[k]), colorscale: ERROR_SCALE, zmin: 0, zmax: MAX_SHOWN_DEG }];
@@ -82,19 +83,6 @@ function drawGraph() {
   byId("graph-key").replaceChildren(...(isEmpty ? [] : key));
 }
 
-function offerModes() {
-  const buttons = Object.keys(MODES).map((mode) => {
-    const button = make("button", { type: "button", "aria-pressed": mode === graphMode }, mode);
-    button.addEventListener("click", () => {
-      graphMode = mode;
-      for (const other of buttons) other.setAttribute("aria-pressed", other === button);
-      drawGraph();
-    });
-    return button;
-  });
-  byId("graph-mode").append(...buttons);
-}
-
 const colorName = (group) => (group === "dropped" ? "bad" : "accent");
 const withUnit = (words, unit) => (unit === "°" ? `${words}°` : `${words} ${unit}`);
 
@@ -104,29 +92,32 @@ function shortNumber(value) {
 }
 
 /** The box of one histogram, with its title, median and legend; returns the place of the plot. */
-function addHistogram({ title, unit, median, counts }) {
-  const middle = median === null ? "Nothing to count" : `Median ${withUnit(shortNumber(median), unit)}`;
+function addHistogram({ title, unit, median, counts, before }) {
+  const earlier = before ? ` (${withUnit(shortNumber(before.median), unit)} before averaging)` : "";
+  const middle = median === null ? "Nothing to count" : `Median ${withUnit(shortNumber(median), unit)}${earlier}`;
   const sub = make("div", { class: "sub" }, middle);
   const groups = Object.entries(counts);
-  for (const [group, values] of groups.length > 1 ? groups : []) {
+  const legend = groups.length > 1 ? groups.map(([group, values]) => {
     const swatch = make("i");
     swatch.style.background = `var(--${colorName(group)})`;
-    sub.append(swatch, `${whole(values.reduce((a, b) => a + b, 0))} ${group}`);
-  }
+    return make("span", {}, swatch, `${whole(values.reduce((a, b) => a + b, 0))} ${group}`);
+  }) : [];
+  if (before) legend.push(make("span", {}, make("i", { class: "outline" }), "before averaging"));
+  if (legend.length) sub.append(make("div", { class: "legend" }, ...legend));
   const plot = make("div", { class: "plot" });
   byId("charts").append(make("div", { class: "chart" }, make("h2", {}, title), sub, plot));
   return plot;
 }
 
-/** The values of bin k in words. */
 // Which parts the view graph falls into, where it is not one piece.
 function componentWords() {
   const { component_sizes: sizes, num_isolated_images: alone } = graph;
   if (sizes.length <= 1 && alone === 0) return "";
   return ` Connected parts: ${sizes.map(whole).join(", ")} images` +
-    `${alone ? `, and ${plural(alone, "image")} without any match that is trusted` : ""}; the largest was solved.`;
+    `${alone ? `, and ${plural(alone, "image")} without any match that is trusted` : ""}.`;
 }
 
+/** The values of bin k in words. */
 function binWords({ edges, unit, has_more: hasMore }, k) {
   const [lower, upper] = [edges[k], edges[k + 1]];
   const isWhole = unit === "images";
@@ -142,8 +133,17 @@ function roundStep(step) {
   return power * [1, 2, 5, 10].find((factor) => factor * power >= step);
 }
 
+/** The counts before averaging as a stepped line over the bars. */
+function outline({ edges, before }, at) {
+  const y = [...before.counts, before.counts[before.counts.length - 1]];
+  return {
+    type: "scatter", mode: "lines", hoverinfo: "skip", x: at.slice(0, edges.length), y,
+    line: { shape: "hv", width: 1.5, color: cssColor("soft") },
+  };
+}
+
 function drawHistogram(plot, histogram) {
-  const { edges, counts, is_log: isLog, median, unit } = histogram;
+  const { edges, counts, is_log: isLog, median, unit, before } = histogram;
   const place = (value) => (isLog ? Math.log10(Math.max(value, edges[0])) : value);
   const at = edges.map(place);
   const traces = Object.entries(counts).map(([group, values]) => ({
@@ -153,7 +153,9 @@ function drawHistogram(plot, histogram) {
     text: values.map((count, k) => `${binWords(histogram, k)}<br>${whole(count)} ${group}`),
     marker: { color: cssColor(colorName(group)), line: { width: 0.7, color: cssColor("panel") } },
   }));
-  const totals = edges.slice(1).map((_, k) => traces.reduce((sum, trace) => sum + trace.y[k], 0));
+  if (before) traces.push(outline(histogram, at));
+  const bars = Object.values(counts);
+  const totals = edges.slice(1).map((_, k) => bars.reduce((sum, values) => sum + values[k], 0));
   const powers = { tickvals: [-2, -1, 0, 1, 2], ticktext: ["0.01°", "0.1°", "1°", "10°", "100°"] };
   const steps = { tick0: 0, dtick: roundStep((at[at.length - 1] - at[0]) / 7) };
   const line = { color: cssColor("ink"), width: 1, dash: "dot" };
@@ -168,7 +170,7 @@ function drawHistogram(plot, histogram) {
     },
     yaxis: {
       fixedrange: true, zeroline: false, gridcolor: cssColor("line"), rangemode: "tozero",
-      tick0: 0, dtick: roundStep(Math.max(...totals) / 4), tickformat: "~s",
+      tick0: 0, dtick: roundStep(Math.max(...totals, ...(before ? before.counts : [])) / 4), tickformat: "~s",
     },
   }), QUIET);
 }
@@ -178,6 +180,9 @@ function drawAll() {
   drawGraph();
   for (const [plot, histogram] of plots) drawHistogram(plot, histogram);
 }
-offerModes();
+offerChoices("graph-mode", Object.keys(MODES), (mode) => {
+  graphMode = mode;
+  drawGraph();
+});
 requestAnimationFrame(() => setTimeout(drawAll));
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

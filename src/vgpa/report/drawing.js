@@ -34,6 +34,19 @@ function quietLayout(extra) {
   };
 }
 
+/** A row of buttons of which one is pressed, the first at the start. */
+function offerChoices(id, choices, choose) {
+  const buttons = choices.map((choice, k) => {
+    const button = make("button", { type: "button", "aria-pressed": k === 0 }, choice);
+    button.addEventListener("click", () => {
+      for (const other of buttons) other.setAttribute("aria-pressed", other === button);
+      choose(choice);
+    });
+    return button;
+  });
+  byId(id).append(...buttons);
+}
+
 /** A colour ramp between two words. */
 function colorKey(scale, from, to) {
   const ramp = make("i");

@@ -52,8 +52,10 @@ const FOCAL_WORDS = {
   guess: "guessed: 1.2 × the longer side",
 };
 
-const whole = (value) => Math.round(value).toLocaleString("en");
+const counting = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const whole = (value) => counting.format(value);
 const fixed = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 const plural = (count, word) => `${whole(count)} ${word}${count === 1 ? "" : "s"}`;
 
 function duration(seconds) {
@@ -70,11 +72,17 @@ const missingShare = 1 - summary.num_registered / Math.max(1, summary.num_images
 const coverage = summary.num_registered === summary.num_images ? "good" : tone(missingShare, 0.05, 0.3);
 const accuracy = summary.num_points ? tone(summary.median_error_px, 1, 2) : "bad";
 
+const models = summary.models || [];
+const numInAnyModel = summary.images.filter((row) => row.state === "registered").length;
+
 function showVerdict() {
-  const missing = summary.num_images - summary.num_registered;
+  const missing = summary.num_images - numInAnyModel;
   const words = [
     missing ? `${whole(missing)} of ${plural(summary.num_images, "image")} missing` : "Every image is registered",
   ];
+  if (models.length > 1) {
+    words.push(`the photos fall into ${models.length} separate models, and this page shows the largest`);
+  }
   if (!summary.num_points) words.push("there are no 3D points");
   else if (accuracy === "good") words.push("points agree with the photos to a fraction of a pixel");
   else words.push(`points miss the photos by ${fixed(summary.median_error_px, 1)} px, more than in a good model`);
@@ -94,7 +102,9 @@ function showCards() {
   const { num_images: total, num_registered: registered, num_points: points } = summary;
   byId("cards").append(
     card("Registered images", whole(registered), {
-      unit: `/ ${whole(total)}`, tone: coverage, hint: `${Math.floor(100 * (1 - missingShare))}% of the photos`,
+      unit: `/ ${whole(total)}`, tone: coverage,
+      hint: models.length > 1 ? `in the largest of ${models.length} models`
+        : `${Math.floor(100 * (1 - missingShare))}% of the photos`,
     }),
     card("Points", whole(points), { hint: plural(summary.num_observations, "observation") }),
     card("Mean track length", fixed(summary.mean_track_length), { hint: "images per point" }),
@@ -129,28 +139,12 @@ function showWarnings() {
 }
 
 
-function showMissing() {
-  const groups = new Map();
-  for (const { name, state } of summary.images) {
-    if (state !== "registered") groups.set(state, [...(groups.get(state) || []), name]);
-  }
-  byId("missing").hidden = groups.size === 0;
-  for (const [state, names] of groups) {
-    const [label, why, remedy] = stateWords(state);
-    byId("missing-list").append(
-      make("div", { class: "reason" },
-        make("div", {}, make("b", {}, label), make("span", { class: "try" }, plural(names.length, "image"))),
-        make("div", {}, make("div", {}, why), make("div", { class: "try" }, `Try: ${remedy}`),
-          make("div", { class: "names" }, ...names.map((name) => make("span", { class: "name" }, name))))));
-  }
-}
-
 function showStages() {
   const longest = Math.max(...summary.stages.map((stage) => stage.seconds), 1e-9);
   const rows = summary.stages.flatMap((stage) => {
     const fill = make("i");
     fill.style.width = `${(100 * stage.seconds) / longest}%`;
-    return [make("span", {}, stage.name.charAt(0).toUpperCase() + stage.name.slice(1)),
+    return [make("span", {}, capital(stage.name)),
       make("span", { class: "track" }, fill), make("span", { class: "seconds" }, duration(stage.seconds))];
   });
   const peak = Math.max(0, ...summary.stages.map((stage) => stage.peak_memory_mb || 0));
@@ -189,11 +183,15 @@ function compare(a, b) {
 }
 
 function showImages() {
-  const pill = ({ state }) => (
-    make("span", { class: `pill ${state === "registered" ? "good" : "bad"}` }, stateWords(state)[0]));
+  const words = ({ state, doubts = [] }) => (
+    doubts.length ? `Doubtful: ${doubts.join(", ")}` : stateWords(state)[0]);
+  const level = ({ state, doubts = [] }) => (state !== "registered" ? "bad" : doubts.length ? "fair" : "good");
+  const pill = (row) => make("span", { class: `pill ${level(row)}` }, words(row));
+  const folder = (row) => (row.model === null || row.model === undefined ? "–" : models[row.model].folder);
   const { table, lines } = sortableTable(summary.images, [
     { label: "Name", value: (row) => row.name },
-    { label: "State", value: (row) => stateWords(row.state)[0], cell: pill },
+    { label: "State", value: words, cell: pill },
+    ...(models.length > 1 ? [{ label: "Model", value: folder }] : []),
     { label: "Points", number: true, value: (row) => row.num_points, cell: (row) => whole(row.num_points) },
     {
       label: "Mean error, px", number: true,
@@ -206,6 +204,8 @@ function showImages() {
     for (const { row, line } of lines) line.hidden = !row.name.toLowerCase().includes(wanted);
   });
 }
+
+const shortParam = (value) => String(Number(value.toFixed(Math.abs(value) >= 10 ? 1 : 5)));
 
 function showCameras() {
   const change = (row) => row.focal_px / row.focal_start_px - 1;
@@ -223,6 +223,7 @@ function showCameras() {
     },
     { label: "Change", number: true, value: change, cell: (row) => percent(change(row)) },
     { label: "Where it started", value: (row) => FOCAL_WORDS[row.focal_source] || row.focal_source },
+    { label: "Parameters, as COLMAP orders them", value: (row) => row.params.map(shortParam).join(", ") },
   ]);
   byId("cameras").append(table);
 }
@@ -237,7 +238,6 @@ showVerdict();
 showCards();
 showScores();
 showWarnings();
-showMissing();
 showStages();
 showCameras();
 showImages();

@@ -6,17 +6,23 @@ const NEUTRAL = "#a9b6c8";
 const errorOf = (camera) => summary.images[scene.frusta_row[camera]].mean_error_px;
 const pointSize = () => Number(byId("point-size").value);
 
-function pointTrace() {
+/** The points' colours in the photos, or one colour for all where there were no photos. */
+function photoColors() {
+  if (!scene.colors) return NEUTRAL;
+  const rgb = decode(scene.colors);
+  return Array.from({ length: scene.num_drawn }, (_, k) => `rgb(${rgb[3 * k]},${rgb[3 * k + 1]},${rgb[3 * k + 2]})`);
+}
+
+function pointTrace(limit) {
   const xyz = decode(scene.points);
-  const rgb = scene.colors && decode(scene.colors);
   const axis = (k) => xyz.filter((_, index) => index % 3 === k);
-  const color = rgb
-    ? Array.from({ length: scene.num_drawn }, (_, k) => `rgb(${rgb[3 * k]},${rgb[3 * k + 1]},${rgb[3 * k + 2]})`)
-    : NEUTRAL;
   return {
     type: "scatter3d", mode: "markers", hoverinfo: "skip", x: axis(0), y: axis(1), z: axis(2),
-    // Plotly draws each mark as triangles: a square has two, a disc dozens.
-    marker: { symbol: "square", size: pointSize(), color, line: { width: 0 }, opacity: 1 },
+    marker: {
+      // Plotly draws each mark as triangles: a square has two, a disc dozens.
+      symbol: "square", size: pointSize(), color: photoColors(), line: { width: 0 }, opacity: 1,
+      colorscale: ERROR_SCALE, cmin: 0, cmax: limit,
+    },
   };
 }
 
@@ -74,7 +80,7 @@ function startCamera() {
   };
   // Plotly looks through an angle of 45 degrees from top to bottom; a little is left free at the rim.
   const slope = 0.88 * Math.tan(Math.PI / 8);
-  const across = fit(0, (slope * byId("scene").clientWidth) / byId("scene").clientHeight);
+  const across = fit(0, (slope * byId("view3d").clientWidth) / byId("view3d").clientHeight);
   const upward = fit(1, slope);
   const distance = Math.max(across.distance, upward.distance);
   const center = (k) => across.middle * right[k] + upward.middle * above[k];
@@ -111,7 +117,7 @@ function drawScene() {
   const [x, y, z] = extent.map((length) => length / Math.max(...extent));
   const camera = startCamera();
   const axis = (k) => ({ visible: false, range: scene.box[k], autorange: false, showspikes: false });
-  Plotly.newPlot("scene", [pointTrace(), ...traces], quietLayout({
+  Plotly.newPlot("view3d", [pointTrace(limit), ...traces], quietLayout({
     margin: { l: 0, r: 0, t: 0, b: 0 },
     hoverlabel: hoverLabel("#f3f5f8", "#171c26"),
     scene: {
@@ -124,12 +130,16 @@ function drawScene() {
 }
 
 function listen(camera, cameraTraceIdx) {
-  const restyle = (change, traceIdx) => traceIdx.length && Plotly.restyle("scene", change, traceIdx);
+  const restyle = (change, traceIdx) => traceIdx.length && Plotly.restyle("view3d", change, traceIdx);
   byId("show-points").addEventListener("change", (event) => restyle({ visible: event.target.checked }, [0]));
   byId("show-cameras").addEventListener(
     "change", (event) => restyle({ visible: event.target.checked }, cameraTraceIdx));
   byId("point-size").addEventListener("change", () => restyle({ "marker.size": pointSize() }, [0]));
-  byId("reset-view").addEventListener("click", () => Plotly.relayout("scene", { "scene.camera": camera }));
+  offerChoices("point-color", ["Colour", "Error"], (choice) => {
+    const errors = () => Array.from(decode(scene.errors), (step) => step * scene.error_step_px);
+    restyle({ "marker.color": [choice === "Error" ? errors() : photoColors()] }, [0]);
+  });
+  byId("reset-view").addEventListener("click", () => Plotly.relayout("view3d", { "scene.camera": camera }));
 }
 
 function describeScene(limit, numWithError) {
@@ -140,7 +150,7 @@ function describeScene(limit, numWithError) {
     `${whole(scene.num_drawn)} of ${plural(summary.num_points, "point")} drawn${rest}. ` +
     "Drag to turn, scroll to zoom, hover over a camera for its name.";
   if (!numWithError) return;
-  byId("scene-key").append(...colorKey(ERROR_SCALE, "Mean error of an image: 0", `${fixed(limit, 1)} px`));
+  byId("scene-key").append(...colorKey(ERROR_SCALE, "Mean error: 0", `${fixed(limit, 1)} px`));
 }
 
 // After the next frame, so that the words can be read while the view is being drawn.

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vgpa.averaging.positions import direction_residuals_deg
 from vgpa.colmap.cameras import mean_focal_px
 from vgpa.config import Config
-from vgpa.scene import ImageSet, ImageState, Reconstruction, Tracks
+from vgpa.scene import ImageSet, ImageState, Poses, Reconstruction, Tracks
 from vgpa.solve import Solution
 from vgpa.stages import StageLog
 
@@ -98,6 +99,7 @@ def _describe_graph(solution: Solution, states: dict[str, ImageState]) -> dict[s
     row_of = {name: row for row, name in enumerate(sorted(states))}
     row = np.array([row_of[name] for name in solution.problem.images.names], dtype=np.int64)
     graph, averaged = solution.solved_graph, solution.averaged
+    start_rotation, start_direction = _start_residuals_deg(solution)
     sizes = np.bincount(solution.reliable_graph.component_labels())
     return {
         "num_edges": graph.num_edges,
@@ -106,17 +108,40 @@ def _describe_graph(solution: Solution, states: dict[str, ImageState]) -> dict[s
         "num_isolated_images": int((sizes == 1).sum()),
         "start": averaged.start,
         "edges": [
-            {"i": i, "j": j, "num_inliers": n, "is_kept": kept, "rotation_deg": r, "direction_deg": d}
-            for i, j, n, kept, r, d in zip(
+            {
+                "i": i,
+                "j": j,
+                "num_inliers": n,
+                "is_kept": kept,
+                "rotation_deg": r,
+                "direction_deg": d,
+                "start_rotation_deg": start_r,
+                "start_direction_deg": start_d,
+            }
+            for i, j, n, kept, r, d, start_r, start_d in zip(
                 *row[graph.edge_index].tolist(),
                 graph.num_inliers.tolist(),
                 averaged.is_edge_kept.tolist(),
                 averaged.rotation_residual_deg.round(3).tolist(),
                 averaged.direction_residual_deg.round(3).tolist(),
+                start_rotation,
+                start_direction,
                 strict=True,
             )
         ],
     }
+
+
+def _start_residuals_deg(solution: Solution) -> tuple[list[float | None], list[float | None]]:
+    """Rotation and direction residual of every edge before averaging, with the network's poses; None if unknown."""
+    graph, part = solution.solved_graph, solution.parts[0]
+    predicted: Poses | None = getattr(part, "predicted", None)
+    if predicted is None:
+        return [None] * graph.num_edges, [None] * graph.num_edges
+    cam_from_world = predicted.scatter(part.image_idx, graph.num_images).cam_from_world
+    rotation, centre = cam_from_world.rotation, cam_from_world.centre
+    direction_deg = direction_residuals_deg(graph, rotation, centre)
+    return graph.rotation_residuals_deg(rotation).round(3).tolist(), direction_deg.round(3).tolist()
 
 
 def _mean(values: NDArray[Any]) -> float:

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 def checked(array: ArrayLike, dtype: DTypeLike, shape: tuple[int | None, ...], name: str) -> NDArray[Any]:
     """A read-only array of the given dtype whose shape matches; None in `shape` stands for any length."""
-    result = np.array(array, dtype=dtype)
+    try:
+        given = np.asarray(array)
+        with np.errstate(invalid="ignore"):
+            result = np.array(given, dtype=dtype)
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"{name} must hold numbers ({error})") from error
+    if result.dtype.kind in "iu" and given.dtype.kind in "fcO" and (result != given).any():
+        raise ValueError(f"{name} must hold whole numbers in range")
     if result.ndim != len(shape) or any(
         want is not None and want != got for want, got in zip(shape, result.shape, strict=True)
     ):

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, cast
 
 from vgpa.errors import InputError, VgpaError
 from vgpa.network.weights import KINDS, NetworkConfig, load_network
+from vgpa.train.kinds import KINDS as PLACES
 from vgpa.train.loop import train
 from vgpa.train.options import TrainOptions
 from vgpa.train.schedule import Schedule
@@ -35,7 +36,11 @@ def parse_options(arguments: list[str] | None = None) -> TrainOptions:
         network=_make_config(given) if given.init is None else cast(NetworkConfig, load_network(given.init).config),
         schedule=Schedule(given.learning_rate, num_steps, given.minutes, given.warmup_steps),
         worlds=WorldOptions(
-            num_cams=tuple(given.cams), num_cams_small=tuple(given.small_cams), cameras=tuple(given.cameras)
+            num_cams=tuple(given.cams),
+            num_cams_small=tuple(given.small_cams),
+            max_wrong_part=given.max_wrong,
+            kinds=tuple(given.kinds),
+            cameras=tuple(given.cameras),
         ),
         target=given.target,
         num_uses=given.uses,
@@ -120,6 +125,21 @@ def _add_data_options(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--cameras", type=Path, nargs="+", default=(), metavar="NPZ", help="cameras of real photos to make worlds of"
+    )
+    group.add_argument(
+        "--kinds",
+        nargs="+",
+        choices=tuple(PLACES),
+        default=tuple(PLACES),
+        metavar="KIND",
+        help="places that worlds show; one named twice comes twice as often (all)",
+    )
+    group.add_argument(
+        "--max-wrong",
+        type=float,
+        default=WorldOptions.max_wrong_part,
+        metavar="PART",
+        help="wrong edges of the worst generated worlds (0.4)",
     )
     group.add_argument("--uses", type=_count, default=1, help="how often a generated world is used (1)")
     group.add_argument("--data", type=Path, metavar="DIR", help="view graphs to train on (generated worlds)")

@@ -1,0 +1,66 @@
+"""Whether the view graph agrees with poses: edge by edge, by its relative rotation or by its matches.
+
+A verified pair says two things. Its relative rotation is the stronger word, but it was found with the intrinsics that
+were known before: with a wrong focal length, a long lens or a flat scene it can be off by tens of degrees. Its matches
+remain true then. So an edge contradicts the poses of its images only if both do: its rotation is another one, and
+most of its matches do not lie on their epipolar lines, or in front of both cameras.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from vgpa.colmap.cameras import match_rays, mean_focal_px
+from vgpa.geometry.rotation import BoolArray, FloatArray
+from vgpa.scene import Poses, Problem, Reconstruction
+
+SMALL_ROTATION_DEG = 2.0
+"""Rotation residuals below this need no second opinion."""
+MAX_ERROR_PX = 8.0
+"""Distance from its epipolar line at which a match still fits."""
+MIN_FITTING = 0.5
+"""Part of an edge's matches that must fit. By chance two or three in a hundred do."""
+
+
+def disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
+    """(num_edges,) rotation residual of each edge, 0 if its matches fit the poses; NaN where an image has no pose."""
+    graph, poses = problem.view_graph, model.poses
+    is_posed = poses.is_known[graph.edge_index].all(axis=0)
+    residual = np.where(is_posed, graph.rotation_residuals_deg(poses.cam_from_world.rotation), np.nan)
+    is_asked = np.asarray(residual > SMALL_ROTATION_DEG)
+    asked = replace(problem.select_edges(is_asked), images=model.images)
+    residual[np.flatnonzero(is_asked)[_matches_fit(asked, poses)]] = 0.0
+    return residual
+
+
+def median_disagreement_deg(problem: Problem, model: Reconstruction) -> float:
+    """Median over the verified matches between posed images of what their edges say; NaN if there are none.
+
+    Edges count by their matches, for those with few are often wrong, and there may be many of them.
+    """
+    residual = disagreement_deg(problem, model)
+    order = np.argsort(residual)[: np.isfinite(residual).sum()]
+    if len(order) == 0:
+        return np.nan
+    num_inliers = np.cumsum(problem.view_graph.num_inliers[order])
+    return float(residual[order][np.searchsorted(num_inliers, num_inliers[-1] / 2)])
+
+
+def _matches_fit(problem: Problem, poses: Poses) -> BoolArray:
+    """(num_edges,) whether most matches of an edge between posed images meet in front of its cameras."""
+    graph, edge_idx = problem.view_graph, problem.matches.edge_idx
+    i, j = graph.edge_index
+    cam_j_from_cam_i = (poses.cam_from_world[j] @ poses.cam_from_world[i].inverse())[edge_idx]
+    ray_i, ray_j = match_rays(problem)
+    turned, baseline = np.einsum("mab,mb->ma", cam_j_from_cam_i.rotation, ray_i), cam_j_from_cam_i.translation
+    normal = np.cross(turned, ray_j)
+    # s_i turned + baseline = s_j ray_j, crossed with ray_j and with turned, gives the signs of the depths s_i and s_j.
+    sides = [np.sum(np.cross(ray, baseline) * normal, axis=-1) > 0 for ray in (turned, ray_j)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        angle_rad = np.abs(np.sum(baseline * normal, axis=-1)) / np.linalg.norm(np.cross(baseline, turned), axis=-1)
+    focal_px = np.array([mean_focal_px(camera) for camera in problem.images.cameras])[problem.images.camera_idx]
+    fits = sides[0] & sides[1] & (angle_rad * focal_px[j[edge_idx]] <= MAX_ERROR_PX)
+    count = np.bincount(edge_idx, minlength=graph.num_edges)
+    return np.asarray((count > 0) & (np.bincount(edge_idx, fits, graph.num_edges) >= MIN_FITTING * count))

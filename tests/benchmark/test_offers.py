@@ -1,0 +1,103 @@
+"""A scene is offered as the table says: fewer pairs, the reference's intrinsics, or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.datasets.layouts import LAYOUTS, make_truth
+from vgpa.benchmark.offers import Offer, make_offer, nearest_pairs
+from vgpa.benchmark.tables import Setup
+from vgpa.colmap.database import read_problem
+from vgpa.datasets import DatasetScene, dataset
+from vgpa.scene import FocalSource
+
+NEAREST = Setup("nearest", pairs="nearest")
+KNOWN = Setup("known", intrinsics="known")
+ESTIMATED = Setup("estimated", intrinsics="estimated")
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> DatasetScene:
+    root = tmp_path_factory.mktemp("folder")
+    LAYOUTS["folder"].write(root, make_truth())
+    return dataset("folder").load_scene(root, "plaza")
+
+
+def test_a_scene_with_a_database_is_offered_as_it_is(scene: DatasetScene, tmp_path: Path) -> None:
+    offer = make_offer(scene, Setup(), tmp_path, 30)
+    assert offer.database == scene.database
+    assert offer.fix_intrinsics
+
+
+@pytest.mark.parametrize("name", ["onedsfm", "resfm"])
+def test_tracks_become_a_database_once(name: str, tmp_path: Path) -> None:
+    LAYOUTS[name].write(tmp_path, make_truth())
+    tracked = dataset(LAYOUTS[name].dataset).load_scene(tmp_path, LAYOUTS[name].scene)
+    offer = make_offer(tracked, Setup(), tmp_path / "out", 30)
+    before = offer.database.stat().st_mtime_ns
+    assert make_offer(tracked, Setup(), tmp_path / "out", 30).database.stat().st_mtime_ns == before
+    assert read_problem(offer.database).view_graph.num_edges == 15
+
+
+@pytest.mark.parametrize("num_neighbours", [1, 2, 5])
+def test_each_image_keeps_its_nearest_neighbours(num_neighbours: int, scene: DatasetScene, tmp_path: Path) -> None:
+    assert scene.database is not None
+    before = scene.database.read_bytes()
+    offer = make_offer(scene, NEAREST, tmp_path, num_neighbours)
+    graph = read_problem(offer.database).view_graph
+    assert scene.database.read_bytes() == before, "the dataset's own database was changed"
+    assert graph.degree.min() >= num_neighbours
+    assert graph.num_edges <= num_neighbours * 6
+    assert (graph.num_edges == 15) is (num_neighbours == 5)
+
+
+def test_near_is_what_shares_most_matches(scene: DatasetScene) -> None:
+    assert scene.database is not None
+    graph = read_problem(scene.database).view_graph
+    names = read_problem(scene.database).images.names
+    expected = set()
+    for image in range(6):
+        own = np.flatnonzero((graph.edge_index == image).any(axis=0))
+        others = graph.edge_index[:, own].sum(axis=0) - image
+        best = sorted(range(5), key=lambda k: (-graph.num_inliers[own[k]], others[k]))[:2]
+        expected |= {tuple(sorted((names[image], names[others[k]]))) for k in best}
+    assert set(nearest_pairs(scene.database, None, 2)) == expected
+
+
+def camera_of(offer: Offer) -> tuple[FocalSource, np.ndarray]:
+    camera = read_problem(offer.database).images.cameras[0]
+    return camera.focal_source, camera.params
+
+
+def test_estimated_intrinsics_start_from_nothing(scene: DatasetScene, tmp_path: Path) -> None:
+    offer = make_offer(scene, ESTIMATED, tmp_path, 30)
+    source, params = camera_of(offer)
+    problem = read_problem(offer.database)
+    assert not offer.fix_intrinsics
+    assert source in (FocalSource.GUESS, FocalSource.VOTED)
+    assert len(problem.images.cameras) == 1, "images that shared a camera share it still"
+    assert params[0] != pytest.approx(800, abs=1e-6)
+    assert problem.view_graph.num_edges > 0
+
+
+def test_known_intrinsics_are_the_references(scene: DatasetScene, tmp_path: Path) -> None:
+    assert make_offer(scene, KNOWN, tmp_path, 30).database == scene.database
+    forgotten = make_offer(scene, ESTIMATED, tmp_path, 30).database
+    unknown = DatasetScene("plaza", _without_prior(scene), database=forgotten)
+    offer = make_offer(unknown, KNOWN, tmp_path / "again", 30)
+    source, params = camera_of(offer)
+    assert offer.fix_intrinsics
+    assert source is FocalSource.PRIOR
+    np.testing.assert_allclose(params, [800, 800, 500, 400])
+    assert not make_offer(unknown, Setup(), tmp_path / "again", 30).fix_intrinsics
+
+
+def _without_prior(scene: DatasetScene):  # type: ignore[no-untyped-def]
+    from dataclasses import replace
+
+    images = scene.reference.images
+    cameras = tuple(replace(camera, focal_source=FocalSource.GUESS) for camera in images.cameras)
+    return replace(scene.reference, images=images.with_cameras(cameras))

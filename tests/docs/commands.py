@@ -1,0 +1,62 @@
+"""The commands that README and documentation show, and where the suite runs those that `test_commands` does not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+OURS = re.compile(r"(VGPA_DATA=\S+ )?(vgpa|python|pip|make|torchrun|mkdocs) ")
+"""Commands of other programs are shown too, to compare with."""
+
+ELSEWHERE = {
+    r"pip install .*": "Makefile",
+    r"make (demo|test)": "Makefile",
+    r"mkdocs .*": "tests/docs/test_site.py::test_the_site_builds_without_a_warning",
+    r"vgpa view .*": "tests/viewer/test_serve.py::test_it_serves_a_page_on_this_machine",
+    r"vgpa import-hloc .*": "tests/frontend/test_hloc.py::test_import_and_map",
+    r"vgpa map hloc.db .*": "tests/frontend/test_hloc.py::test_import_and_map",
+    r"vgpa map scene.npz.*": "tests/frontend/test_resfm.py::test_the_mapper_takes_it",
+    r"vgpa map database.db": "tests/cli/test_cli.py::test_the_output_folder_is_complete",
+    r"vgpa reconstruct .* --shard .*": "tests/docs/test_commands.py::test_shares",
+    r"vgpa reconstruct .* --executor ray": (
+        "tests/compute/test_executor.py::test_two_ray_workers_build_the_same_database"
+    ),
+    r"vgpa baseline .*": "tests/baselines/test_baselines.py::test_the_command_writes_a_model_and_says_so",
+    r"vgpa benchmark .*": "tests/benchmark/test_tables.py::test_photos_of_strecha_and_blendedmvs_fill_their_table",
+    r"vgpa export .* --metric .*": "tests/report/export/test_run.py::test_a_run_remembers_where_its_photos_were_taken",
+    r"vgpa export .* --gps .*": "tests/report/export/test_run.py::test_a_table_of_positions_makes_metres",
+    r"vgpa train .*": "tests/train/test_command_line.py::test_vgpa_train_says_what_it_made",
+    r"python -m vgpa.train.*": (
+        "tests/train/test_command_line.py::test_it_runs_where_the_mapper_and_the_fine_clothes_are_missing"
+    ),
+    r"torchrun .* -m vgpa.train .*": "tests/docs/test_commands.py::test_torchrun",
+    r"python examples/.*": "tests/examples/test_examples.py::test_every_example_has_a_test",
+    # What measures for minutes to hours is no test; that its options exist is checked in any case.
+    r"(VGPA_DATA=\S+ )?python (benchmarks|docs)/\w+\.py.*": "tests/docs/test_commands.py::test_shown_options_exist",
+    r"vgpa COMMAND --help": "tests/docs/test_commands.py::test_shown_options_exist",
+}
+
+
+def collect() -> dict[str, str]:
+    """Every command that is shown, and the page that shows it (first)."""
+    shown: dict[str, str] = {}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        blocks = re.findall(r"^```\w*\n(.*?)^```|((?:^ {4}.*\n)+)", text, re.MULTILINE | re.DOTALL)
+        lines = [line for block in blocks for line in "".join(block).splitlines()]
+        spans = [
+            " ".join(span.split())
+            for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", re.sub(r"(?ms)^```.*?^```", "", text))
+        ]
+        for candidate in (*lines, *(span for span in spans if len(span.split()) > 2)):
+            command = re.sub(r"\s+#.*", "", candidate).strip()
+            if OURS.match(command):
+                shown.setdefault(" ".join(command.split()), page.name)
+    return shown
+
+
+def covering_test(command: str) -> str | None:
+    """The test that runs a command, or None if it is run as it stands."""
+    return next((test for pattern, test in ELSEWHERE.items() if re.fullmatch(pattern, command)), None)
