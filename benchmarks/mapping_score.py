@@ -44,7 +44,7 @@ def adjustment_seconds(folder: Path, tolerance: float, is_fixed: bool) -> float:
     options.print_summary = False
     options.refine_focal_length = options.refine_extra_params = not is_fixed
     options.ceres.loss_function_type = pycolmap.LossFunctionType.HUBER
-    options.ceres.loss_function_scale = default().mapping.rounds[-1].loss_scale_px
+    options.ceres.loss_function_scale = 1.0
     options.ceres.solver_options.function_tolerance = tolerance
     options.ceres.solver_options.max_num_iterations = default().mapping.rounds[-1].max_iterations
     options.ceres.solver_options.num_threads = os.cpu_count() or 1

@@ -5,8 +5,9 @@
     VGPA_DATA=... python benchmarks/network.py cameras            simulated edges between real cameras
     VGPA_DATA=... python benchmarks/network.py ellis              rotation averaging alone, against pycolmap's
 
---weights NAME_OR_FILE (again for more) chooses the networks, --device cuda runs them on a GPU. All scores are areas
-under the recall curve up to 30 degrees (rotation, or the larger of rotation and direction error of a pair).
+--weights NAME_OR_FILE (again for more) chooses the networks, --device cuda runs them on a GPU, --processes N takes so
+many graphs at a time. All scores are areas under the recall curve up to 30 degrees (rotation, or the larger of rotation
+and direction error of a pair).
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import os
 import platform
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import torch
 from graphs import Case, make_own_worlds, read_real_scenes, read_test_worlds
 from starts import CHAINED, INLIER_TREE, TREE, TRUTH, Score, load_networks, score_finetuned, score_forward, score_starts
 from torch import nn
@@ -34,15 +38,9 @@ PAPER_METHODS = ("VGPA", "RESfM", "Theia", "GLOMAP")
 def measure_worlds(cases: Iterable[Case], networks: Mapping[str, nn.Module], args: argparse.Namespace) -> str:
     """Scores by kind of world: forward passes, fine-tuning, and averaging from every start."""
     scores: dict[str, dict[str, list[Score]]] = defaultdict(lambda: defaultdict(list))
-    for case in cases:
-        for name, net in networks.items():
-            scores[f"`{name}`, forward pass"][case.kind].append(score_forward(case, net, args.device))
-            tuned = score_finetuned(case, net, args.device, args.finetune_steps)
-            if tuned is not None:
-                scores[f"`{name}`, forward pass + {args.finetune_steps} steps"][case.kind].append(tuned)
-        for name, value in score_starts(case, networks, args.device).items():
-            label = f"`{name}`" if name in networks else name
-            scores[f"{label} → averaging"][case.kind].append(value)
+    for case, row in score_all(score_world, cases, networks, args):
+        for name, value in row.items():
+            scores[name][case.kind].append(value)
     means = {name: {kind: Score.mean(values) for kind, values in row.items()} for name, row in scores.items()}
     kinds = list(next(iter(means.values())))
     best = means[f"{TRUTH} → averaging"]
@@ -64,9 +62,39 @@ def measure_worlds(cases: Iterable[Case], networks: Mapping[str, nn.Module], arg
     )
 
 
+def score_world(case: Case, networks: Mapping[str, nn.Module], args: argparse.Namespace) -> dict[str, Score]:
+    """All rows of the table of worlds for one of them."""
+    row = {}
+    for name, net in networks.items():
+        row[f"`{name}`, forward pass"] = score_forward(case, net, args.device)
+        tuned = score_finetuned(case, net, args.device, args.finetune_steps)
+        if tuned is not None:
+            row[f"`{name}`, forward pass + {args.finetune_steps} steps"] = tuned
+    for name, value in score_starts_of(case, networks, args).items():
+        row[f"{f'`{name}`' if name in networks else name} → averaging"] = value
+    return row
+
+
+def score_starts_of(case: Case, networks: Mapping[str, nn.Module], args: argparse.Namespace) -> dict[str, Score]:
+    """Averaging from every start."""
+    return score_starts(case, networks, args.device)
+
+
+def score_all(
+    score_one: Callable[[Case, Mapping[str, nn.Module], argparse.Namespace], dict[str, Score]],
+    cases: Iterable[Case],
+    networks: Mapping[str, nn.Module],
+    args: argparse.Namespace,
+) -> list[tuple[Case, dict[str, Score]]]:
+    """Every case with its scores, several cases at a time."""
+    with ProcessPoolExecutor(args.processes, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
+        scored = [(case, pool.submit(score_one, case, networks, args)) for case in cases]
+        return [(case, future.result()) for case, future in scored]
+
+
 def measure_real(cases: Iterable[Case], networks: Mapping[str, nn.Module], args: argparse.Namespace) -> str:
     """Pose AUC of every scene from every start, and how far each network is above random centres."""
-    scores = {case.name: (case, score_starts(case, networks, args.device)) for case in cases}
+    scores = {case.name: (case, row) for case, row in score_all(score_starts_of, cases, networks, args)}
     return (
         "Pose AUC@30 after averaging, before bundle adjustment, against the reference.\n\n"
         + compare_starts(scores, networks)
@@ -77,7 +105,7 @@ def measure_real(cases: Iterable[Case], networks: Mapping[str, nn.Module], args:
 
 def measure_cameras(cases: Iterable[Case], networks: Mapping[str, nn.Module], args: argparse.Namespace) -> str:
     """The same on simulated edges between real cameras, with the paper's figures beside."""
-    scores = {case.name: (case, score_starts(case, networks, args.device)) for case in cases}
+    scores = {case.name: (case, row) for case, row in score_all(score_starts_of, cases, networks, args)}
     with (Path(os.environ["VGPA_DATA"]) / "paper" / "megadepth_auc.csv").open() as file:
         printed = {row["scene"]: row for row in csv.DictReader(file)}
     rows = []
@@ -141,6 +169,7 @@ def main() -> None:
     parser.add_argument("--own", type=int, default=0, help="generated worlds of each kind instead of the fixed ones")
     parser.add_argument("--finetune-steps", type=int, default=200, help="0 leaves fine-tuning out")
     parser.add_argument("--device", default="cpu", help="where networks run: cpu or cuda")
+    parser.add_argument("--processes", type=int, default=1, help="graphs taken at a time")
     args = parser.parse_args()
     data = Path(os.environ["VGPA_DATA"]) if not args.own else Path()
     section = args.part + ("-own" if args.own else "")

@@ -34,6 +34,8 @@ FOLDER = Path(__file__).parent / "figures"
 PANEL_PX, OVERSAMPLING = 360, 3
 SPAN_M = 84.0
 """Metres of the demo's world that a panel shows."""
+MAGNIFICATION = 15.0
+"""Of the position errors in the picture of the stages."""
 GREY, BLUE, ORANGE, GREEN, RED = (170, 170, 170), (45, 105, 190), (225, 120, 20), (40, 145, 80), (215, 50, 45)
 Color = tuple[int, int, int]
 
@@ -107,11 +109,12 @@ def _aligned(poses: Poses, truth: Rigid) -> tuple[Rigid, Rigid]:
     return align_cameras(known, true).apply_to_cameras(known), true
 
 
-def _panel(name: str, poses: Poses, truth: Rigid, color: Color) -> Panel:
+def _panel(name: str, poses: Poses, truth: Rigid, color: Color, magnification: float = 1.0) -> Panel:
     cameras, true = _aligned(poses, truth)
     turn_deg = float(np.degrees(rotation_angle_rad(cameras.rotation, true.rotation)).mean())
     shift_m = float(np.linalg.norm(cameras.centre - true.centre, axis=1).mean())
-    return Panel(f"{name}: {turn_deg:.2g} deg, {shift_m:.2g} m", [(cameras, color)])
+    drawn = Rigid.from_centre(cameras.rotation, true.centre + magnification * (cameras.centre - true.centre))
+    return Panel(f"{name}: {turn_deg:.2g} deg, {shift_m:.2g} m", [(drawn, color)])
 
 
 def _stages(solution: Solution, truth: Rigid) -> list[Panel]:
@@ -122,7 +125,7 @@ def _stages(solution: Solution, truth: Rigid) -> list[Panel]:
     predicted = Poses.of_all(predict_poses(graph, config.averaging, "cpu")).scatter(part.image_idx, num)
     averaged = part.averaged.poses.scatter(part.image_idx, num)
     named = (("network", predicted, ORANGE), ("averaged", averaged, GREEN), ("final", part.model.poses, BLUE))
-    return [_panel(name, poses, truth, color) for name, poses, color in named]
+    return [_panel(name, poses, truth, color, MAGNIFICATION) for name, poses, color in named]
 
 
 def _view_graph(solution: Solution, truth: Rigid) -> Panel:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import vgpa
+from vgpa.evaluate import evaluate
 
 MIN_NUM_INLIERS = 40
 
@@ -32,7 +33,7 @@ def main(database: Path, out: Path) -> vgpa.Result:
 
     # What is in the output folder can be read back at any time.
     model, _ = vgpa.read_model(out / "sparse" / "0")
-    print(f"a model against itself: AUC@5 {vgpa.evaluate(model, model).auc[5]:.3f}")
+    print(f"a model against itself: AUC@5 {evaluate(model, model).auc[5]:.3f}")
     return result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from vgpa.geometry.rigid import Rigid, relative
@@ -108,3 +109,11 @@ def make_problem(num_images: int = 8, num_points: int = 200, noise_px: float = 0
         np.tile(np.arange(num_points)[:, None], (edges.shape[1], 2)),
     )
     return Truth(Problem(images, keypoints, graph, matches), cams, xyz)
+
+
+def make_matches_wrong(problem: Problem, is_wrong: NDArray[np.bool_]) -> Problem:
+    """The matches of some edges tie each keypoint to another one."""
+    of_wrong = is_wrong[problem.matches.edge_idx]
+    keypoint_idx = problem.matches.keypoint_idx.copy()
+    keypoint_idx[of_wrong, 0] = np.random.default_rng(5).permutation(keypoint_idx[of_wrong, 0])
+    return replace(problem, matches=replace(problem.matches, keypoint_idx=keypoint_idx))

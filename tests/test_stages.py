@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from vgpa.colmap.counts import read_count
+from vgpa.colmap.counts import LogCounts, read_count
 from vgpa.stages import Event, StageLog, StageProgress, StageRecord, StageStart, StageWarning, advance
 
 
@@ -73,3 +75,21 @@ def test_without_a_listener_or_a_stage_nothing_happens() -> None:
 )
 def test_counts_in_the_lines_of_pycolmap(text: str, count: tuple[int, int] | None) -> None:
     assert read_count(text) == count
+
+
+def test_a_log_is_followed_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    counts = LogCounts(path)
+    counts.skip()
+    assert counts.read() is None, "a log that is not there yet"
+    path.write_text("x.cc:1] Processed file [9/9]\n")
+    counts.skip()
+    assert counts.read() is None, "what an earlier stage wrote is skipped"
+    with path.open("a") as file:
+        file.write("x.cc:1] Processed file [1/4]\nx.cc:1] Processed file [2/")
+        file.flush()
+        assert counts.read() == (1, 4)
+        file.write("4]\n")
+        file.flush()
+        assert counts.read() == (2, 4)
+    assert counts.read() is None

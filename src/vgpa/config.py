@@ -85,8 +85,8 @@ class AveragingConfig:
     """Name of shipped weights, or the path of a safetensors file."""
     finetune_steps: int = 0
     """Steps of fine-tuning the network on this graph (the paper: 200)."""
-    finetune_learning_rate: float = 1.5e-3
-    """Adam's step size in fine-tuning; it falls to zero along a cosine."""
+    finetune_learning_rate: float = 3e-3
+    """Adam's highest step size in fine-tuning; it rises for a few steps, then falls to zero."""
     robust: bool = True
     """Robust averaging of the raw poses, started from the network's answer or a spanning tree's."""
     rotation_sigma_deg: float = 5.0
@@ -106,13 +106,16 @@ class BundleRound:
     loss: Literal["huber", "cauchy"]
     """Robust loss on the reprojection error."""
     loss_scale_px: float
-    """Where the loss turns from quadratic to robust."""
+    """Where the loss turns from quadratic to robust, in pixels; see also `is_scale_relative`."""
     tolerance: float
     """Relative decrease of the cost at which the round ends."""
     max_iterations: int
     """Iterations at which it ends in any case."""
     refine_intrinsics: bool
     """Focal length and distortion are free in this round (unless they are fixed for the run)."""
+    is_scale_relative: bool = False
+    """The scale of the loss is in median reprojection errors of the model before the round: how sharp photos are, and
+    with them what an outlier is, differs from scene to scene by more than three times."""
     is_adaptive: bool = False
     """If poses are too coarse for this round's loss, as the first one, rounds with wider losses come before it."""
     max_runs: int = 1
@@ -178,8 +181,8 @@ def default() -> Config:
     rounds = (
         BundleRound(180, "cauchy", 2.0, 1e-4, 50, refine_intrinsics=False, is_adaptive=True, min_num_covered=200),
         BundleRound(12, "huber", 1.0, 1e-4, 20, refine_intrinsics=True, min_num_covered=200),
-        BundleRound(4, "huber", 1.0, 3e-6, 100, refine_intrinsics=True, max_runs=3, min_num_covered=200),
-        BundleRound(4, "huber", 1.0, 1e-5, 100, refine_intrinsics=True),
+        BundleRound(4, "huber", 1.0, 3e-6, 50, refine_intrinsics=True, max_runs=3, min_num_covered=200),
+        BundleRound(4, "cauchy", 3.0, 1e-5, 100, refine_intrinsics=True, is_scale_relative=True),
     )
     return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
 

@@ -103,7 +103,7 @@ def map_database(
             problem = read_resfm(database, config) if database.suffix == ".npz" else read_problem(database)
         solution = solve(problem, config, log, edge_filter)
         models = _write_models(solution, output, images, log)
-    return _report(solution, models[0], output, _Context(config, log, images or database, unread or {}))
+        return _report(solution, models[0], output, _Context(config, log, images or database, unread or {}))
 
 
 @faults_explained()
@@ -128,7 +128,7 @@ def register_images(
             problem, given = adopt_model(read_problem(database), *read_model(model))
         solution = register(problem, given, config, log)
         models = _write_models(solution, output, images, log)
-    return _report(solution, models[0], output, _Context(config, log, images or database, {}))
+        return _report(solution, models[0], output, _Context(config, log, images or database, {}))
 
 
 @dataclass(frozen=True, eq=False)

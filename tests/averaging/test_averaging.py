@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from tests.synthetic import all_pairs, make_edges_wrong, make_graph, make_problem, near_pairs, ring_cameras
 from vgpa.averaging.average import Evidence, average, turn_centres
 from vgpa.averaging.directions import refine_directions
+from vgpa.averaging.passages import edge_losses, turn_behind_passages
 from vgpa.averaging.positions import average_positions, direction_residuals_deg
 from vgpa.averaging.rotation_search import search_rotations
 from vgpa.averaging.rotations import average_rotations
@@ -87,6 +88,34 @@ def test_wrong_edges_do_not_move_positions() -> None:
     centre = average_positions(graph, CAMS.rotation, perturbed(CAMS, 0, 2.0).centre, sigma_deg=5)
     scores = score_poses(Rigid.from_centre(CAMS.rotation, centre), CAMS, 20)
     assert scores.position_mean_relative < 0.01
+
+
+def test_what_a_good_start_knows_is_kept() -> None:
+    """Most edges of one camera err by the same 45 degrees; a start that all other edges agree with stands firm."""
+    graph = make_graph(CAMS, all_pairs(20))
+    at_camera = np.flatnonzero((graph.edge_index == 3).any(axis=0))
+    motion = graph.cam_j_from_cam_i
+    direction = motion.translation.copy()
+    direction[at_camera[:14]] = direction[at_camera[:14]] @ Rotation.from_euler("y", 45, degrees=True).as_matrix().T
+    spoiled = replace(graph, cam_j_from_cam_i=Rigid.from_matrix(motion.rotation, direction))
+    centre = average_positions(spoiled, CAMS.rotation, CAMS.centre, sigma_deg=5)
+    error = direction_residuals_deg(graph, CAMS.rotation, centre)[at_camera]
+    assert np.median(error) < 3
+
+
+def test_edges_with_few_inliers_count_less() -> None:
+    good, bad = (make_graph(CAMS, near_pairs(20, 6), noise_deg=noise_deg) for noise_deg in (0.1, 3.0))
+    is_bad = np.arange(good.num_edges) % 2 == 0
+    motion = good.cam_j_from_cam_i
+    direction = np.where(is_bad[:, None], bad.cam_j_from_cam_i.translation, motion.translation)
+    noisy = replace(good, cam_j_from_cam_i=Rigid.from_matrix(motion.rotation, direction))
+    known = replace(noisy, num_inliers=np.where(is_bad, 20, 100))
+    truth = make_graph(CAMS, near_pairs(20, 6))
+    alike, told = (
+        direction_residuals_deg(truth, CAMS.rotation, average_positions(graph, CAMS.rotation, CAMS.centre, 5)).mean()
+        for graph in (noisy, known)
+    )
+    assert told < 0.7 * alike
 
 
 def test_a_camera_on_one_edge_stays_in_reach() -> None:
@@ -215,6 +244,24 @@ class TestRotationSearch:
         found = search_rotations(graph, turned, sigma_deg=5.0, seed=0)
         residual = graph.rotation_residuals_deg(found)
         assert np.sum(residual > 10) == 1
+
+    def test_a_part_behind_a_passage_is_turned_until_the_majority_agrees(self) -> None:
+        graph, truth = self.two_groups()
+        wrong = np.argmax(graph.rotation_residuals_deg(truth.rotation))
+        i, j = graph.edge_index[:, wrong]
+        turned = truth.rotation.copy()
+        turned[6:] = turned[6:] @ turned[j].T @ graph.cam_j_from_cam_i.rotation[wrong] @ turned[i]
+        # Averaging alone stays there, with the wrong edge, against the two right ones.
+        stuck = average_rotations(graph, turned, 5.0, is_start_close=True)
+        assert np.sum(graph.rotation_residuals_deg(stuck) > 10) == 2
+        assert np.sum(graph.rotation_residuals_deg(turn_behind_passages(graph, stuck, 5.0)) > 10) == 1
+
+    @given(seed=st.integers(0, 100))
+    def test_turning_never_loses_evidence(self, seed: int) -> None:
+        graph = make_edges_wrong(make_graph(CAMS, near_pairs(20, 2), noise_deg=1.0), 0.3, seed)
+        start = average_rotations(graph, spanning_tree_poses(graph).rotation, 5.0)
+        before, after = (edge_losses(graph, r, 5.0).sum() for r in (start, turn_behind_passages(graph, start, 5.0)))
+        assert after <= before
 
     def test_same_seed_same_answer(self) -> None:
         graph, truth = self.two_groups()

@@ -84,6 +84,22 @@ def test_a_missing_pytheia_is_a_sentence(
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("bundler", None, "no mapper 'bundler'"),
+        ("mine.py", None, "no mapper"),
+        ("mine.py", "def map_images(): ...", r"mine\.py has no function map_database"),
+    ],
+)
+def test_a_mapper_that_is_not_there_is_a_sentence(name: str, content: str | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        baseline(str(path) if name.endswith(".py") else name)
+
+
+@pytest.mark.parametrize(
     ("model", "params", "expected"),
     [
         ("SIMPLE_PINHOLE", [900, 500, 400], [900, 900, 500, 400, 0, 0]),

@@ -36,7 +36,7 @@ METHODS = (Named("a", "Alpha", "Alpha is special."), Named("b", "Beta_2"))
 
 def record(scene: str, method: str, rotation_deg: float, seed: int = 0, **others: float) -> Record:
     figures = {"registered": 10.0, "rotation_deg": rotation_deg, "translation": 0.5, "seconds": 7.0} | others
-    return Record(scene, method, "plain", seed, "somewhere", 10, Result(figures))
+    return Record(scene, method, "plain", seed, "somewhere", 10, 1.5, Result(figures))
 
 
 def table_of(
@@ -92,7 +92,7 @@ def test_seeds_become_a_mean_and_a_spread() -> None:
 
 def test_means_count_every_scene_once_and_say_what_they_lack() -> None:
     records = [record("entry-P10", "a", 1.0), record("fountain-P11", "a", 2.0), record("entry-P10", "b", 4.0)]
-    failed = Record("fountain-P11", "b", "plain", 0, "somewhere", 11, Result(error="no pair"))
+    failed = Record("fountain-P11", "b", "plain", 0, "somewhere", 11, None, Result(error="no pair"))
     comparison = table_of(*records, failed)
     assert row_of(comparison, MEAN, "Alpha").figures["rotation_deg"].value == pytest.approx(1.5)
     beta = row_of(comparison, MEAN, "Beta_2")
@@ -126,14 +126,16 @@ def test_other_data_is_marked() -> None:
 
 
 def test_setups_have_rows_of_their_own() -> None:
-    setups = [Record("kitchen", "a", name, 0, "x", 9, Result({"registered": 9.0})) for name in ("plain", "nearest30")]
+    setups = [
+        Record("kitchen", "a", name, 0, "x", 9, None, Result({"registered": 9.0})) for name in ("plain", "nearest30")
+    ]
     comparison = table_of(*setups, table="graph_density")
     assert [row.method for row in comparison.rows] == ["Alpha, all pairs", "Alpha, 30 nearest neighbours"]
 
 
 def test_the_ablation_is_a_mean_of_all_scenes_beside_the_papers() -> None:
     records = [
-        Record(scene, "a", "plain", 0, "x", 9, Result({"pose_auc30": value}))
+        Record(scene, "a", "plain", 0, "x", 9, None, Result({"pose_auc30": value}))
         for scene, value in (("one", 0.2), ("two", 0.4))
     ]
     comparison = table_of(*records, table="ablation")
@@ -143,8 +145,8 @@ def test_the_ablation_is_a_mean_of_all_scenes_beside_the_papers() -> None:
 
 def test_what_is_missing_makes_a_table_incomplete() -> None:
     good = record("entry-P10", "a", 1.0)
-    crash = Record("entry-P10", "b", "plain", 0, "x", 10, Result(error="killed", is_final=False))
-    hopeless = Record("entry-P10", "b", "plain", 0, "x", 10, Result(error="no model"))
+    crash = Record("entry-P10", "b", "plain", 0, "x", 10, None, Result(error="killed", is_final=False))
+    hopeless = Record("entry-P10", "b", "plain", 0, "x", 10, None, Result(error="no model"))
     assert table_of(good).is_complete
     assert table_of(good, hopeless).is_complete, "no model is an answer"
     assert not table_of(good, crash).is_complete
@@ -169,6 +171,8 @@ def test_markdown_and_latex_have_the_same_cells() -> None:
     assert len({line.count(" | ") for line in markdown}) == 1
     assert len({line.count(" & ") for line in latex}) == 1
     assert len(markdown) - 1 == len(latex) == len(comparison.rows) + 1
+    assert markdown[2].startswith("| entry-P10 | 10 | 1.5 | Alpha [1] |")
+    assert markdown[4].startswith("|  | 10 | 4.8 | VGPA (paper) |"), "the paper's own facts stand beside ours"
     assert "**0.100**" in markdown[2]
     assert r"\textbf{0.100}" in latex[1]
     assert r"Beta\_2" in latex[2]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.datasets.layouts import LAYOUTS, make_truth
-from vgpa.benchmark.offers import Offer, make_offer, nearest_pairs
+from vgpa.benchmark.offers import Offer, make_offer, nearest_pairs, outlier_percent
 from vgpa.benchmark.tables import Setup
 from vgpa.colmap.database import read_problem
 from vgpa.datasets import DatasetScene, dataset
-from vgpa.scene import FocalSource
+from vgpa.scene import FocalSource, Reconstruction
 
 NEAREST = Setup("nearest", pairs="nearest")
 KNOWN = Setup("known", intrinsics="known")
@@ -67,6 +71,18 @@ def test_near_is_what_shares_most_matches(scene: DatasetScene) -> None:
     assert set(nearest_pairs(scene.database, None, 2)) == expected
 
 
+def test_outliers_are_observations_that_the_reference_contradicts(scene: DatasetScene, tmp_path: Path) -> None:
+    offer = make_offer(scene, Setup(), tmp_path, 30)
+    assert outlier_percent(offer) == 0.0
+    path = tmp_path / "wrong.db"
+    shutil.copyfile(offer.database, path)
+    keypoints = read_problem(path).keypoints.of(0).astype(np.float32)
+    keypoints[:15] += 50.0  # a quarter of what one of six images sees
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE keypoints SET data = ? WHERE image_id = 1", (keypoints.tobytes(),))
+    assert outlier_percent(replace(offer, database=path)) == pytest.approx(100 * 15 / 360, abs=0.3)
+
+
 def camera_of(offer: Offer) -> tuple[FocalSource, np.ndarray]:
     camera = read_problem(offer.database).images.cameras[0]
     return camera.focal_source, camera.params
@@ -95,9 +111,7 @@ def test_known_intrinsics_are_the_references(scene: DatasetScene, tmp_path: Path
     assert not make_offer(unknown, Setup(), tmp_path / "again", 30).fix_intrinsics
 
 
-def _without_prior(scene: DatasetScene):  # type: ignore[no-untyped-def]
-    from dataclasses import replace
-
+def _without_prior(scene: DatasetScene) -> Reconstruction:
     images = scene.reference.images
     cameras = tuple(replace(camera, focal_source=FocalSource.GUESS) for camera in images.cameras)
     return replace(scene.reference, images=images.with_cameras(cameras))

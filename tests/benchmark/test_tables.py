@@ -180,7 +180,7 @@ def test_a_damaged_scene_is_skipped_and_said(tmp_path: Path, capsys: pytest.Capt
     assert run(["benchmark", "megadepth", "--data", str(data), "-o", str(tmp_path / "out"), *options]) == 5
     text = capsys.readouterr().out
     assert re.search(r"Skipped: bad: .*bad.reference cannot be read as a COLMAP model", text)
-    row = next(line for line in text.splitlines() if line.startswith("|  |  | VGGT"))
+    row = next(line for line in text.splitlines() if line.startswith("|  |  |  | VGGT"))
     assert "| 6 |" in row
     assert "VGGT was read from files" in text
 

@@ -57,7 +57,7 @@ class Tab:
 
     def wait_until(self, is_true: Callable[[], bool], what: str) -> None:
         """Ask again and again until it is true, or fail."""
-        for _ in range(WAIT_MS // 500):
+        for _ in range(60):
             if is_true():
                 return
             self.page.wait_for_timeout(500)

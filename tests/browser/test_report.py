@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,11 @@ from tests.report.made_up import EVIL_NAMES, all_pairs, model, ring_of_cameras, 
 from vgpa.report.page import write_page
 
 NUM_IMAGES = 12
-NAMES = [*EVIL_NAMES, *(f"sub/photo_{k:02}.jpg" for k in range(len(EVIL_NAMES), NUM_IMAGES))]
+EVIL, MARKED = 8, 4
+"""Cameras that no points hide: one with a harmful name, and one whose name holds tags that plotly knows."""
+NAMES = [f"sub/photo_{k:02}.jpg" for k in range(NUM_IMAGES)]
+NAMES[EVIL : EVIL + len(EVIL_NAMES)] = EVIL_NAMES
+NAMES[MARKED] = "<a href=\"javascript:alert(4)\">a</a> <b>b</b> &amp; 'c'.jpg"
 
 # Where cameras are on the screen, by plotly's own matrices.
 APEXES = """() => {
@@ -86,7 +91,7 @@ def test_the_3d_view_is_drawn_and_answers(opened: Tab) -> None:
     corner = pixels[4, 4].astype(int)
     is_drawn = np.abs(pixels.astype(int) - corner).max(axis=-1) > 40
     assert 0.005 < is_drawn.mean() < 0.9
-    assert hover_over_camera(tab, NUM_IMAGES - 1) == f"{NAMES[-1]}mean error 0.50 px"
+    assert hover_over_camera(tab, MARKED) == f"{NAMES[MARKED]}mean error 0.50 px"
     tab.picture("hover", "#view3d")
     tab.page.get_by_role("button", name="Error", exact=True).click()
     tab.wait_until(lambda: (tab.picture("errors", "#view3d") != pixels).mean() > 0.005, "points change their colours")
@@ -95,7 +100,7 @@ def test_the_3d_view_is_drawn_and_answers(opened: Tab) -> None:
 
 def test_harmful_names_are_shown_and_do_nothing(opened: Tab) -> None:
     tab, page = opened, opened.page
-    assert hover_over_camera(tab, 0) == f"{NAMES[0]}mean error 0.50 px"
+    assert hover_over_camera(tab, EVIL) == f"{NAMES[EVIL]}mean error 0.50 px"
     # The policy alone would already stop the handlers; no element may have been made from a name at all.
     assert page.locator("img[src=x]").count() == 0
     assert page.locator("img[onerror]").count() == 0
@@ -128,4 +133,17 @@ def test_nothing_is_wider_than_the_screen_and_all_charts_are_drawn(opened: Tab) 
     page.get_by_role("button", name="Rotation", exact=True).click()
     assert num_colors(tab.picture("graph", "#graph")) > 10
     tab.picture("page")
+    assert tab.troubles == []
+
+
+@pytest.mark.parametrize("num_images", [0, 2])
+def test_a_model_without_points_opens_too(browser: Any, tmp_path: Path, num_images: int) -> None:
+    reconstruction = model(ring_of_cameras(num_images), 0)
+    path = tmp_path / "report.html"
+    write_page(summary_of(reconstruction, []) | {"stages": []}, reconstruction, path, "empty")
+    tab = Tab(browser.new_page(), tmp_path, "empty-")
+    tab.page.goto(path.as_uri())
+    tab.page.wait_for_selector("#view3d canvas")
+    tab.wait_until(lambda: tab.page.locator(".plot .main-svg").count() >= 5, "the histograms are drawn")
+    tab.page.close()
     assert tab.troubles == []

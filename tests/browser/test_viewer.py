@@ -37,7 +37,9 @@ def server(made_up: Reconstruction, tmp_path_factory: pytest.TempPathFactory) ->
     final = made_up.poses.cam_from_world
     network = Poses.of_all(Rigid.from_centre(final.rotation, 1.15 * final.centre))
     viewed = ViewedModel("0", made_up, {"network": network, FINAL: made_up.poses})
-    running = serve(ViewedRun((viewed,), photos), "127.0.0.1", 8123)
+    second = model(ring_of_cameras(3), 10)
+    run = ViewedRun((viewed, ViewedModel("1", second, {FINAL: second.poses})), photos)
+    running = serve(run, "127.0.0.1", 8123)
     yield running
     running.stop()
 
@@ -51,9 +53,9 @@ def opened(tab: Tab, server: Server) -> Tab:
     return tab
 
 
-def choose_poses(page: Any, stage: str) -> None:
-    page.get_by_label("Poses").first.click()
-    page.get_by_role("option", name=stage).click()
+def choose(page: Any, label: str, option: str) -> None:
+    page.get_by_label(label).first.click()
+    page.get_by_role("option", name=option).click()
 
 
 def spot_of(server: Server, point: np.ndarray) -> tuple[float, float]:  # type: ignore[type-arg]
@@ -70,10 +72,10 @@ def spot_of(server: Server, point: np.ndarray) -> tuple[float, float]:  # type: 
 def test_stages_can_be_compared(opened: Tab) -> None:
     tab, page, before = opened, opened.page, opened.picture("viewer", CANVAS)
     assert page.get_by_text("After bundle adjustment").count() == 1
-    choose_poses(page, "Network")
+    choose(page, "Poses", "Network")
     page.get_by_text("Median distance from the final poses").wait_for()
     tab.wait_until(lambda: (tab.picture("network", CANVAS) != before).mean() > 0.002, "the cameras move")
-    choose_poses(page, "Final")
+    choose(page, "Poses", "Final")
     page.get_by_text("After bundle adjustment").wait_for()
     assert tab.troubles == []
 
@@ -95,4 +97,15 @@ def test_a_click_on_a_camera_shows_its_photo_and_its_harmful_name(
     assert page.locator("img[src=x]").count() == 0
     assert page.locator("img[onerror]").count() == 0
     assert page.get_by_role("button", name="Look through this camera").count() == 1
+    assert tab.troubles == []
+
+
+def test_another_model_takes_the_place_of_the_first(opened: Tab) -> None:
+    tab, page, before = opened, opened.page, opened.picture("first", CANVAS)
+    choose(page, "Model", "1: 3 images")
+    page.get_by_text("3 images, 10 points").wait_for()
+    assert page.get_by_text("4 images, 3,000 points").count() == 0
+    tab.wait_until(lambda: (tab.picture("second", CANVAS) != before).mean() > 0.002, "the points change")
+    choose(page, "Model", "0: 4 images")
+    page.get_by_text("4 images, 3,000 points").wait_for()
     assert tab.troubles == []

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from vgpa.cli.screen import STOPPED, opened_screen
+from vgpa.stages import StageStart
 
 DEAF = """
 from pathlib import Path
 from vgpa.cli.screen import opened_screen
-with opened_screen(Path("log.txt"), False):
+with opened_screen(Path("log.txt"), "nothing"):
     print("begun", flush=True)
     sum(range(10**12))  # as deaf as a solver in C++: no other thread runs, no signal is looked at
 """
@@ -70,10 +71,21 @@ def test_a_real_run_stops_in_bundle_adjustment_and_starts_again(many_images: Pat
 
 def test_ctrl_c_is_pythons_own_again_afterwards(tmp_path: Path) -> None:
     for _ in range(2):
-        with pytest.raises(KeyboardInterrupt), opened_screen(tmp_path / "log.txt", False):
+        with pytest.raises(KeyboardInterrupt), opened_screen(tmp_path / "log.txt", "nothing"):
             os.kill(os.getpid(), signal.SIGINT)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_machine_without_a_process_to_spare_does_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        raise BlockingIOError("no more processes")
+
+    num_open = len(list(Path("/dev/fd").iterdir()))
+    monkeypatch.setattr(os, "fork", fail)
+    with opened_screen(tmp_path / "log.txt", "nothing") as tell:
+        tell(StageStart("work"))
+    assert len(list(Path("/dev/fd").iterdir())) == num_open

@@ -106,6 +106,14 @@ class TestJson:
         ]
         assert {event["event"] for event in events} <= {"start", "progress", "end", "warning"}
 
+    def test_progress_of_features_is_told(self, demo_photos: Path, tmp_path: Path) -> None:
+        command = ["reconstruct", str(demo_photos), "-o", str(tmp_path), "--json", "--preset", "fast"]
+        done = subprocess.run([sys.executable, "-m", "vgpa", *command], capture_output=True, text=True, check=True)
+        events = [json.loads(line) for line in done.stderr.splitlines()]
+        told = [event for event in events if event["event"] == "progress" and event["stage"] == "extract features"]
+        assert told[-1]["num_total"] == 6
+        assert [event["num_done"] for event in told] == sorted(event["num_done"] for event in told)
+
     def test_an_error_is_an_object_too(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["reconstruct", str(tmp_path), "-o", str(tmp_path / "out"), "--json"]) == 2
         printed = capsys.readouterr()

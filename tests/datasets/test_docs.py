@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.datasets.layouts import make_truth, write_photos
+from vgpa.datasets import DATASET_NAMES
 from vgpa.errors import InputError
 
 PAGE = Path(__file__).parents[2] / "docs" / "datasets.md"
@@ -42,7 +43,5 @@ def test_the_example_loads_a_scene(mine: ModuleType, tmp_path: Path) -> None:
 
 
 def test_the_page_names_every_dataset() -> None:
-    from vgpa.datasets import DATASET_NAMES
-
     named = set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     assert named == set(DATASET_NAMES)

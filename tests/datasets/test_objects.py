@@ -93,6 +93,20 @@ def test_types_that_could_forge_pointers_are_refused(tmp_path: Path) -> None:
         read_array(tmp_path / FILE, "x")
 
 
+def test_a_small_program_cannot_describe_something_huge(tmp_path: Path) -> None:
+    """Two hundred pairs, each of the one before it twice: written out, they would fill any memory."""
+    pair: tuple[object, ...] = ()
+    for _ in range(200):
+        pair = (pair, pair)
+    program = pickle.dumps(pair, protocol=2)
+    as_name = program[:-1] + b"\x8c\x01a\x93."
+    as_type = b"\x80\x02cnumpy\ndtype\n" + program[2:-1] + b"\x85R."
+    for hostile in (program, as_name, as_type):
+        write_pickle(tmp_path / FILE, hostile, 1)
+        with pytest.raises(ValueError, match=r"damaged|more than"):
+            read_array(tmp_path / FILE, "x")
+
+
 def test_damaged_programs_raise_only_what_readers_expect(tmp_path: Path) -> None:
     program = pickle.dumps(objects(np.eye(3), "name", None), protocol=4)
     rng = np.random.default_rng(0)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-OURS = re.compile(r"(VGPA_DATA=\S+ )?(vgpa|python|pip|make|torchrun|mkdocs) ")
+OURS = re.compile(r"(VGPA_DATA=\S+ )?(vgpa|python|pip|make|torchrun) ")
 """Commands of other programs are shown too, to compare with."""
 
 ELSEWHERE = {
     r"pip install .*": "Makefile",
     r"make (demo|test)": "Makefile",
-    r"mkdocs .*": "tests/docs/test_site.py::test_the_site_builds_without_a_warning",
     r"vgpa view .*": "tests/viewer/test_serve.py::test_it_serves_a_page_on_this_machine",
     r"vgpa import-hloc .*": "tests/frontend/test_hloc.py::test_import_and_map",
     r"vgpa map hloc.db .*": "tests/frontend/test_hloc.py::test_import_and_map",
@@ -23,6 +22,7 @@ ELSEWHERE = {
     r"vgpa reconstruct .* --executor ray": (
         "tests/compute/test_executor.py::test_two_ray_workers_build_the_same_database"
     ),
+    r"vgpa evaluate .* --dataset .*": "tests/evaluate/test_command_line.py::test_a_reference_in_every_layout",
     r"vgpa baseline .*": "tests/baselines/test_baselines.py::test_the_command_writes_a_model_and_says_so",
     r"vgpa benchmark .*": "tests/benchmark/test_tables.py::test_photos_of_strecha_and_blendedmvs_fill_their_table",
     r"vgpa export .* --metric .*": "tests/report/export/test_run.py::test_a_run_remembers_where_its_photos_were_taken",
@@ -32,7 +32,7 @@ ELSEWHERE = {
         "tests/train/test_command_line.py::test_it_runs_where_the_mapper_and_the_fine_clothes_are_missing"
     ),
     r"torchrun .* -m vgpa.train .*": "tests/docs/test_commands.py::test_torchrun",
-    r"python examples/.*": "tests/examples/test_examples.py::test_every_example_has_a_test",
+    r"python examples/quick_start.py photos out": "tests/examples/test_examples.py::test_quick_start",
     # What measures for minutes to hours is no test; that its options exist is checked in any case.
     r"(VGPA_DATA=\S+ )?python (benchmarks|docs)/\w+\.py.*": "tests/docs/test_commands.py::test_shown_options_exist",
     r"vgpa COMMAND --help": "tests/docs/test_commands.py::test_shown_options_exist",

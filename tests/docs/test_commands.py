@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pkgutil
 import re
 import shlex
 import shutil
@@ -17,6 +18,7 @@ import pytest
 from tests.docs.commands import ELSEWHERE, PAGES, ROOT, collect, covering_test
 from vgpa.cli import VERBS, run
 from vgpa.demo import DemoCameras
+from vgpa.scene import ImageState
 
 SHOWN = collect()
 RUN_HERE = [command for command in SHOWN if covering_test(command) is None]
@@ -45,9 +47,11 @@ def here(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 @pytest.mark.parametrize("command", RUN_HERE)
 def test_command(command: str, here: Path, demo_cameras: DemoCameras, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The demo with few small photos.
-    monkeypatch.setattr("vgpa.demo.run.loop_cameras", lambda num_views, seed: demo_cameras)
+    # The demo with few small photos, which are rendered already.
     monkeypatch.setattr("vgpa.demo.run.NUM_VIEWS", 6)
+    monkeypatch.setattr("vgpa.demo.run.loop_cameras", lambda num_views, seed: demo_cameras)
+    monkeypatch.setattr("vgpa.demo.run.make_world", lambda seed: None)
+    monkeypatch.setattr("vgpa.demo.run.write_photos", lambda world, cameras, to: shutil.copytree(here / "photos", to))
     program, *args = shlex.split(command)
     assert program == "vgpa", f"{command!r} in {SHOWN[command]} is run by no test: see tests/docs/commands.py"
     assert run(args) == 0
@@ -75,10 +79,11 @@ def test_torchrun(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md"])
-def test_python(page: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python(page: str, here: Path) -> None:
     (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
-    exec(code, {})
-    assert "6 of 6 images" in capsys.readouterr().out
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 images" in done.stdout
 
 
 @pytest.mark.parametrize("command", SHOWN)
@@ -109,7 +114,7 @@ def help_options(verb: str) -> set[str]:
     with redirect_stdout(io.StringIO()) as printed, pytest.raises(SystemExit) as ending:
         run([verb, "--help"])
     assert ending.value.code == 0
-    return set(re.findall(r"--[a-z][a-z-]*", printed.getvalue()))
+    return set(re.findall(r"--[a-z][a-z0-9-]*", printed.getvalue()))
 
 
 @pytest.mark.parametrize("place", sorted(set(ELSEWHERE.values())))
@@ -140,9 +145,12 @@ def test_named_code_exists() -> None:
             assert resolves(name), f"{page.name} speaks of {name}, which does not exist"
 
 
-def resolves(name: str) -> bool:
-    import pkgutil
+def test_every_reason_for_a_missing_image_is_explained() -> None:
+    explained = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "faq.md").read_text(), re.MULTILINE))
+    assert explained == {state.value for state in ImageState} - {"registered"}
 
+
+def resolves(name: str) -> bool:
     try:
         pkgutil.resolve_name(name)
     except (AttributeError, ImportError):

@@ -24,7 +24,7 @@ from vgpa.colmap.cameras import check_params
 from vgpa.colmap.database import read_problem
 from vgpa.colmap.model import read_model
 from vgpa.colmap.silence import silenced
-from vgpa.errors import VgpaError
+from vgpa.errors import InputError, VgpaError
 from vgpa.frontend.cameras import read_facts
 from vgpa.frontend.hloc import import_hloc
 from vgpa.frontend.pairs import read_pair_file
@@ -38,8 +38,10 @@ PHOTO_SIZE_PX = (48, 40)
 
 def _read_photo(path: Path) -> None:
     with silenced():
-        if find_problem(path) is None:
-            read_facts(path, "SIMPLE_RADIAL")
+        problem = find_problem(path)
+        if problem is not None:
+            raise InputError(problem, "")
+        read_facts(path, "SIMPLE_RADIAL")
 
 
 def _damaged(path: Path, read: Callable[[Path], object]) -> Try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import h5py
@@ -12,7 +13,7 @@ import pycolmap
 from PIL import ExifTags, Image
 
 from vgpa.colmap.silence import silenced
-from vgpa.demo import DemoCameras, loop_cameras, make_world, write_photos
+from vgpa.demo import DemoCameras, World, loop_cameras, make_world, write_photos
 
 SIZE_PX = (480, 320)
 """Of photos of the demo's world."""
@@ -20,7 +21,7 @@ NUM_IMAGES = 4
 NUM_POINTS = 60
 
 
-def make_picture(size: tuple[int, int] = (160, 120), seed: int = 0) -> Image.Image:
+def make_picture(size: tuple[int, int] = (96, 72), seed: int = 0) -> Image.Image:
     """A picture with corners everywhere: blurred noise in colour."""
     noise = np.random.default_rng(seed).integers(0, 256, (size[1] // 8, size[0] // 8, 3)).astype(np.uint8)
     return Image.fromarray(noise).resize(size, Image.Resampling.BICUBIC)
@@ -37,16 +38,24 @@ def make_photo(picture: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def make_walk(folder: Path, view_idx: Sequence[int], seed: int = 0, num_views: int = 32) -> DemoCameras:
+def make_walk(
+    folder: Path, view_idx: Sequence[int], seed: int = 0, num_views: int = 32, size_px: tuple[int, int] = SIZE_PX
+) -> DemoCameras:
     """Small photos of the demo's world, taken at the given places of a walk around it; the seed changes its looks."""
-    cameras = scaled(loop_cameras(num_views, seed=0), view_idx)
-    write_photos(make_world(seed), cameras, folder)
+    cameras = scaled(loop_cameras(num_views, seed=0), view_idx, size_px)
+    write_photos(world(seed), cameras, folder)
     return cameras
 
 
-def scaled(cameras: DemoCameras, view_idx: Sequence[int]) -> DemoCameras:
+@lru_cache(maxsize=2)
+def world(seed: int) -> World:
+    """The demo's world with the looks of a seed, built once."""
+    return make_world(seed)
+
+
+def scaled(cameras: DemoCameras, view_idx: Sequence[int], size_px: tuple[int, int] = SIZE_PX) -> DemoCameras:
     """Some of the cameras, with small pictures."""
-    width, height = SIZE_PX
+    width, height = size_px
     chosen = list(view_idx)
     focal_px = cameras.focal_px * width / cameras.width
     return DemoCameras(width, height, focal_px, cameras.rotation[chosen], cameras.translation[chosen])

@@ -73,7 +73,7 @@ def _bombs(picture: Image.Image) -> Iterator[Photo]:
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     yield "bomb", "header.png", _png([(b"IHDR", header), (b"IDAT", zlib.compress(b"\0" * 100))]), End.REFUSED
     grey = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
-    rows = zlib.compress(b"\0" * ((side // 8 + 1) * side), 9)
+    rows = zlib.compress(b"\0" * ((side // 8 + 1) * side), 1)
     yield "bomb", "complete.png", _png([(b"IHDR", grey), (b"IDAT", rows), (b"IEND", b"")]), End.REFUSED
     jpeg = bytearray(encode(picture, "JPEG"))
     frame = jpeg.find(b"\xff\xc0")

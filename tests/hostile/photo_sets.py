@@ -11,10 +11,12 @@ import numpy as np
 from PIL import Image
 from scipy.spatial.transform import Rotation
 
-from tests.hostile.originals import SIZE_PX, make_walk, scaled
-from vgpa.demo import DemoCameras, loop_cameras, make_world, write_photos
+from tests.hostile.originals import SIZE_PX, make_walk, scaled, world
+from vgpa.demo import DemoCameras, loop_cameras, write_photos
 
 NUM_PHOTOS = 6
+TrueCameras = dict[str, tuple[np.ndarray, np.ndarray]]
+"""Rotation and translation, world to camera, by the photo's name; empty where no model is possible."""
 
 
 @dataclass(frozen=True)
@@ -23,26 +25,26 @@ class PhotoSet:
 
     Attributes:
         name: what is odd about it.
-        make: writes the photos into a folder; true cameras by name come back where a model is possible.
+        make: writes the photos into a folder.
         num_models: models that the folder holds; none where cameras cannot be told from the photos.
     """
 
     name: str
-    make: Callable[[Path], dict[str, tuple[np.ndarray, np.ndarray]]]
+    make: Callable[[Path], TrueCameras]
     num_models: int
 
 
-def _walk(folder: Path, view_idx: range, seed: int = 0, num_views: int = 32) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _walk(folder: Path, view_idx: range, seed: int = 0, num_views: int = 32) -> TrueCameras:
     cameras = make_walk(folder, view_idx, seed, num_views)
     return _by_name(folder, cameras)
 
 
-def _by_name(folder: Path, cameras: DemoCameras) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _by_name(folder: Path, cameras: DemoCameras) -> TrueCameras:
     names = sorted(path.name for path in folder.iterdir())
     return dict(zip(names, zip(cameras.rotation, cameras.translation, strict=True), strict=True))
 
 
-def _duplicates(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _duplicates(folder: Path) -> TrueCameras:
     _walk(folder, range(1))
     (original,) = folder.iterdir()
     for k in range(NUM_PHOTOS):
@@ -50,7 +52,7 @@ def _duplicates(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {}
 
 
-def _turned(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _turned(folder: Path) -> TrueCameras:
     """One photo, turned and mirrored in all eight ways."""
     _walk(folder, range(1))
     (original,) = folder.iterdir()
@@ -60,18 +62,18 @@ def _turned(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {}
 
 
-def _pure_rotation(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _pure_rotation(folder: Path) -> TrueCameras:
     """A camera on a tripod: it turns, and never moves."""
     loop = scaled(loop_cameras(32, seed=0), [0])
     turn = Rotation.from_euler("y", 6 * np.arange(NUM_PHOTOS)[:, None], degrees=True).as_matrix()
     rotation = turn @ loop.rotation[0]
     centre = -loop.rotation[0].T @ loop.translation[0]
     cameras = DemoCameras(loop.width, loop.height, loop.focal_px, rotation, -rotation @ centre)
-    write_photos(make_world(0), cameras, folder)
+    write_photos(world(0), cameras, folder)
     return {}
 
 
-def _textureless(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _textureless(folder: Path) -> TrueCameras:
     folder.mkdir(parents=True)
     ramp = np.linspace(0, 255, SIZE_PX[0])[None, :] * np.ones((SIZE_PX[1], 1))
     for k in range(NUM_PHOTOS):
@@ -79,8 +81,8 @@ def _textureless(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {}
 
 
-def _flat(level: int) -> Callable[[Path], dict[str, tuple[np.ndarray, np.ndarray]]]:
-    def make(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _flat(level: int) -> Callable[[Path], TrueCameras]:
+    def make(folder: Path) -> TrueCameras:
         folder.mkdir(parents=True)
         for k in range(NUM_PHOTOS):
             Image.new("L", SIZE_PX, level).save(folder / f"flat_{k}.jpg")
@@ -89,7 +91,7 @@ def _flat(level: int) -> Callable[[Path], dict[str, tuple[np.ndarray, np.ndarray
     return make
 
 
-def _noise(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _noise(folder: Path) -> TrueCameras:
     folder.mkdir(parents=True)
     for k in range(NUM_PHOTOS):
         pixels = np.random.default_rng(k).integers(0, 256, (SIZE_PX[1], SIZE_PX[0], 3)).astype(np.uint8)
@@ -97,14 +99,14 @@ def _noise(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {}
 
 
-def _two_scenes(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _two_scenes(folder: Path) -> TrueCameras:
     """Two places that have nothing in common, in one folder."""
     first = _walk(folder / "first", range(NUM_PHOTOS))
     second = _walk(folder / "second", range(16, 16 + NUM_PHOTOS), seed=7)
     return {f"{place}/{name}": pose for place, poses in (("first", first), ("second", second)) for name, pose in poses.items()}
 
 
-def _video(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _video(folder: Path) -> TrueCameras:
     """Frames that overlap by 95% and more: a walk in steps of a hand's breadth."""
     return _walk(folder, range(0, 48, 4), num_views=640)
 

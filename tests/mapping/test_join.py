@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tests.synthetic import Truth, make_edges_wrong, make_problem
+from tests.synthetic import Truth, make_edges_wrong, make_matches_wrong, make_problem
 from vgpa.config import GraphConfig, ReintegrateConfig
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.alignment import Similarity
@@ -75,7 +75,9 @@ def test_ties_that_contradict_each_other_join_nothing(
 def test_a_view_graph_that_denies_the_place_prevents_it(
     truth: Truth, pair: tuple[Reconstruction, Reconstruction]
 ) -> None:
-    problem = replace(truth.problem, view_graph=make_edges_wrong(truth.problem.view_graph, 1.0))
+    is_wrong = np.random.default_rng(6).random(truth.problem.view_graph.num_edges) < 0.7
+    problem = make_matches_wrong(truth.problem, is_wrong)
+    problem = replace(problem, view_graph=make_edges_wrong(problem.view_graph, 1.0))
     assert joint_poses(problem, *pair, ReintegrateConfig()) is None
 
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tests.synthetic import Truth, make_problem
+from tests.synthetic import Truth, make_matches_wrong, make_problem
 from vgpa import config as presets
 from vgpa.config import Config, GraphConfig, ReintegrateConfig
 from vgpa.evaluate.scores import score_poses
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rigid import Rigid
-from vgpa.mapping.extend import extend_model
-from vgpa.mapping.reintegrate import find_lost_poses, reintegrate
+from vgpa.mapping.extend import links_to_points
+from vgpa.mapping.reintegrate import place_images, reintegrate
 from vgpa.mapping.rounds import build_model
-from vgpa.scene import ImageState, Poses, Reconstruction
+from vgpa.scene import ImageState, Poses, Problem, Reconstruction
 from vgpa.solve import solve
 from vgpa.stages import StageLog
 
@@ -43,10 +43,14 @@ def partial(truth: Truth) -> Reconstruction:
     return build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping, num_threads=1)
 
 
+def find_lost_poses(problem: Problem, model: Reconstruction, wanted: ReintegrateConfig | None = None) -> Poses:
+    config = fixed()
+    config = replace(config, mapping=replace(config.mapping, reintegrate=wanted or ReintegrateConfig()))
+    return place_images(problem, model, links_to_points(problem, model), config).poses
+
+
 def test_lost_images_find_their_place(truth: Truth, partial: Reconstruction) -> None:
-    poses = find_lost_poses(truth.problem, partial, ReintegrateConfig())
-    assert poses.is_known.all()
-    model = extend_model(truth.problem, partial, poses, fixed())
+    model = reintegrate(truth.problem, partial, fixed())
     assert model.num_registered == 10
     assert score_poses(model.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.05
     np.testing.assert_array_equal(
@@ -55,17 +59,42 @@ def test_lost_images_find_their_place(truth: Truth, partial: Reconstruction) -> 
 
 
 def test_a_place_that_the_view_graph_denies_is_refused(truth: Truth, partial: Reconstruction) -> None:
+    """Image 9 has a few edges that put it in its place, and more that contradict it, by rotation and by matches."""
+    graph = truth.problem.view_graph
+    rotation = graph.cam_j_from_cam_i.rotation.copy()
+    denies = (graph.edge_index == 9).any(axis=0) & (graph.edge_index[0] > 2)
+    rotation[denies] = Rotation.random(int(denies.sum()), random_state=0).as_matrix()
+    turned = replace(graph, cam_j_from_cam_i=Rigid.from_matrix(rotation, graph.cam_j_from_cam_i.translation))
+    denied = make_matches_wrong(replace(truth.problem, view_graph=turned), denies)
+    np.testing.assert_array_equal(find_lost_poses(denied, partial).is_known, np.arange(10) != 9)
+
+
+def test_wrong_rotations_are_outweighed_by_matches_that_fit(truth: Truth, partial: Reconstruction) -> None:
+    """As when a pair's relative pose was found with a wrong focal length."""
     graph = truth.problem.view_graph
     rotation = graph.cam_j_from_cam_i.rotation.copy()
     at_lost = (graph.edge_index == 9).any(axis=0)
     rotation[at_lost] = Rotation.random(int(at_lost.sum()), random_state=0).as_matrix()
-    denied = replace(graph, cam_j_from_cam_i=Rigid.from_matrix(rotation, graph.cam_j_from_cam_i.translation))
-    poses = find_lost_poses(replace(truth.problem, view_graph=denied), partial, ReintegrateConfig())
-    np.testing.assert_array_equal(poses.is_known, np.arange(10) != 9)
+    turned = replace(graph, cam_j_from_cam_i=Rigid.from_matrix(rotation, graph.cam_j_from_cam_i.translation))
+    assert find_lost_poses(replace(truth.problem, view_graph=turned), partial).is_known[9]
+
+
+def test_an_unknown_focal_length_is_found_with_the_pose(truth: Truth, partial: Reconstruction) -> None:
+    """Image 9 has a camera of its own, whose focal length was guessed 40% too long."""
+    images, wrong = truth.problem.images, truth.problem.images.cameras[0]
+    wrong = replace(wrong, params=wrong.params * np.array([1.4, 1.4, 1, 1]))
+    camera_idx = images.camera_idx.copy()
+    camera_idx[9] = 1
+    images = replace(images, cameras=(images.cameras[0], wrong), camera_idx=camera_idx)
+    config = presets.default()
+    model = reintegrate(replace(truth.problem, images=images), replace(partial, images=images), config)
+    assert model.poses.is_known[9]
+    assert model.images.cameras[1].params[0] == pytest.approx(images.cameras[0].params[0], rel=0.02)
+    assert score_poses(model.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.1
 
 
 def test_an_image_without_enough_points_stays_lost(truth: Truth, partial: Reconstruction) -> None:
-    poses = find_lost_poses(truth.problem, partial, ReintegrateConfig(min_num_inliers=1000))
+    poses = find_lost_poses(truth.problem, partial, ReintegrateConfig(min_num_inliers=1000, min_num_clear_inliers=1000))
     np.testing.assert_array_equal(poses.is_known, ~LOST)
 
 
@@ -77,9 +106,7 @@ def test_a_whole_group_comes_back_from_the_member_that_hangs_on_the_model(truth:
     poses = Poses.of_all(truth.cam_from_world).keep(~is_lost)
     tracks = build_tracks(problem, GraphConfig())
     model = build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping, num_threads=1)
-    np.testing.assert_array_equal(
-        np.flatnonzero(find_lost_poses(problem, model, ReintegrateConfig()).is_known), np.arange(8)
-    )
+    np.testing.assert_array_equal(np.flatnonzero(find_lost_poses(problem, model).is_known), np.arange(8))
     whole = reintegrate(problem, model, fixed())
     assert whole.num_registered == 10
     assert score_poses(whole.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.1
@@ -96,8 +123,8 @@ def test_many_weak_edges_that_are_wrong_do_not_outvote_a_strong_one(truth: Truth
         cam_j_from_cam_i=Rigid.from_matrix(rotation, graph.cam_j_from_cam_i.translation),
         num_inliers=np.where(weak, 15, graph.num_inliers),
     )
-    poses = find_lost_poses(replace(truth.problem, view_graph=spoiled), partial, ReintegrateConfig())
-    assert poses.is_known[9]
+    spoiled_problem = make_matches_wrong(replace(truth.problem, view_graph=spoiled), weak)
+    assert find_lost_poses(spoiled_problem, partial, ReintegrateConfig(min_inlier_ratio=0.1)).is_known[9]
 
 
 def test_an_image_cut_off_by_its_edges_comes_back_in_a_whole_run(truth: Truth) -> None:

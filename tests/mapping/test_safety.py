@@ -106,8 +106,8 @@ def test_points_left_with_one_view_go(truth: Truth) -> None:
 def test_one_neighbour_is_not_enough_to_convict(truth: Truth) -> None:
     graph = truth.problem.view_graph
     edges = graph.edge_index
-    alone = graph.select_edges(~(edges == 9).any(axis=0) | ((edges[0] == 0) & (edges[1] == 9)))
-    residual = rotation_disagreement_deg(alone, Poses.of_all(truth.cam_from_world))
+    alone = truth.problem.select_edges(~(edges == 9).any(axis=0) | ((edges[0] == 0) & (edges[1] == 9)))
+    residual = rotation_disagreement_deg(alone, model_with(truth, truth.cam_from_world))
     assert np.isnan(residual[9])
     np.testing.assert_allclose(residual[:9], 0, atol=1e-4)
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.report.made_up import EVIL_NAMES, UP, all_pairs, model, ring_of_cameras, summary_of
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import exp_map
+from vgpa.mapping.safety import CameraFigures, find_concerns
 from vgpa.report import charts, page
 from vgpa.report import scene as scene_data
 from vgpa.scene import FocalSource, ImageState, Reconstruction
@@ -184,6 +185,20 @@ def test_everything_that_can_be_said_has_words(kind: type[ImageState] | type[Foc
     assert set(re.findall(r"^  (\w+):", body, re.MULTILINE)) == {member.value for member in kind}
 
 
+def test_every_doubt_has_words() -> None:
+    nothing = np.full(2, np.nan)
+    doubts = find_concerns(CameraFigures(nothing, nothing, nothing, nothing), "doubtful")
+    script = files("vgpa.report").joinpath("gallery.js").read_text(encoding="utf-8")
+    (body,) = re.findall(r"const DOUBT_WORDS = {(.*?)\n};", script, re.DOTALL)
+    assert set(re.findall(r'^  "([^"]+)":', body, re.MULTILINE)) == set(doubts)
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_the_page_does_not_tell_where_the_photos_lie(tmp_path: Path) -> None:
+    outline_of(model(ring_of_cameras(3), 5), tmp_path, image_folder="/home/somebody/private")
+    assert "somebody" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 # ---- Geometry of the view ---------------------------------------------------------------------------------------
 
 rotation_vectors = st.lists(st.floats(-3, 3), min_size=3, max_size=3).map(np.array)
@@ -255,6 +270,15 @@ def test_histograms_count_every_number_once(numbers: list[float]) -> None:
     for edges in (None, charts.RESIDUAL_EDGES_DEG):
         histogram = charts.histogram("title", "px", {"all": values}, edges)
         assert sum(histogram["counts"]["all"]) == np.isfinite(values).sum()
+
+
+def test_residuals_before_averaging_stand_beside_those_after_where_they_are_known() -> None:
+    reconstruction = model(ring_of_cameras(6), 20)
+    *_, rotation, direction = charts.describe_histograms(summary_of(reconstruction), reconstruction)
+    edges = all_pairs(6)
+    assert sum(rotation["before"]["counts"]) == len(edges)
+    assert rotation["before"]["median"] == pytest.approx(3 * rotation["median"])
+    assert direction["before"] is None
 
 
 @pytest.mark.parametrize("num_images", [2, 30, charts.MAX_NUM_CELLS, charts.MAX_NUM_CELLS + 1, 2000])

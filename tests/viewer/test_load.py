@@ -15,6 +15,7 @@ from vgpa.geometry.alignment import Similarity
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import exp_map
 from vgpa.output import STAGE_POSES, write_models, write_stage_poses
+from vgpa.pipeline import map_database
 from vgpa.solve import Solution, solve
 from vgpa.stages import StageLog
 from vgpa.viewer.load import FINAL, load_run
@@ -54,6 +55,15 @@ def test_a_run_keeps_its_averaged_poses_near_the_final_ones(folder: Path, soluti
     assert change.num_images == 8
     assert 0 < change.rotation_deg < 1
     assert 0 < change.position_percent < 5
+
+
+def test_every_run_leaves_what_the_viewer_needs(synthetic_database: tuple[Path, Path], tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    map_database(synthetic_database[0], tmp_path / "out", quiet(), images=photos)
+    run = load_run(tmp_path / "out", None)
+    assert run.image_folder == photos
+    assert "averaged" in run.models[0].stages
 
 
 def test_a_stage_in_another_world_lands_on_the_final_one(folder: Path) -> None:

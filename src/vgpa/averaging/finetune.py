@@ -26,6 +26,9 @@ from vgpa.scene import ViewGraph
 
 SMALL_GRAPH = 2000
 """Edges below which the network runs on one thread."""
+ADAM_BETAS = (0.9, 0.99)
+"""A shorter memory of squared gradients than is usual: they shrink fast at first, and so a higher rate stays stable."""
+NUM_WARMUP_STEPS = 20
 
 
 def predict_with_torch(graph: ViewGraph, config: AveragingConfig, device: Device) -> Rigid:
@@ -43,7 +46,7 @@ def predict_with_torch(graph: ViewGraph, config: AveragingConfig, device: Device
 def finetune(net: nn.Module, graph: GraphTensors, config: AveragingConfig) -> nn.Module:
     """The network after some steps on this graph's own consistency loss (eq. 1); the best iterate is kept."""
     net = copy.deepcopy(net)
-    optimizer = torch.optim.Adam(net.parameters(), lr=config.finetune_learning_rate)
+    optimizer = torch.optim.Adam(net.parameters(), betas=ADAM_BETAS)
     best_loss, best_state = math.inf, copy.deepcopy(net.state_dict())
     for step in range(config.finetune_steps + 1):
         quaternion_wxyz, translation = net(graph)
@@ -52,9 +55,8 @@ def finetune(net: nn.Module, graph: GraphTensors, config: AveragingConfig) -> nn
             best_loss, best_state = loss.item(), copy.deepcopy(net.state_dict())
         if step == config.finetune_steps:
             break
-        fraction = step / config.finetune_steps
-        for group in optimizer.param_groups:
-            group["lr"] = config.finetune_learning_rate * 0.5 * (1 + math.cos(math.pi * fraction))
+        warmup, decay = min(1.0, (step + 1) / NUM_WARMUP_STEPS), 1 - step / config.finetune_steps
+        optimizer.param_groups[0]["lr"] = config.finetune_learning_rate * warmup * decay
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)

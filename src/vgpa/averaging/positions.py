@@ -6,7 +6,11 @@ Under known rotations edge (i, j) says that C_j - C_i points along d_ij = -R_j^T
 
 where w_ij is a Geman-McClure weight of the current angle over the current squared length, so that the first term
 is the squared angle, and s_ij is the current length along d. The second term only damps: a length that no
-triangle determines stays as it was, instead of running away.
+triangle determines stays as it was, instead of running away. Angles are measured in units of their noise, which
+grows as the matches behind an edge become fewer.
+
+How far a camera may still cross over depends on the start: where most edges agree with it, the scale of the weights
+is narrow from the beginning, and what the start knows is kept; from a start that knows nothing it begins wide.
 """
 
 from __future__ import annotations
@@ -19,14 +23,18 @@ from vgpa.geometry.rotation import FloatArray, IntArray, direction_angle_rad, no
 from vgpa.scene import ViewGraph
 
 DAMPING = 0.03
-SIGMAS_DEG = (40.0, 20.0, 10.0)
-"""Scales before the final one: wide first, so that a camera on the wrong side can still cross over."""
+START_SIGMAS = 4.0
+"""The first scale over the median angle between the start and the edges; halved until it is the final one."""
+MIN_FIRST_SIGMAS, MAX_FIRST_SIGMA_DEG = 2.0, 40.0
+"""The first scale is at least so many times the final one, and at most this."""
 STEPS_PER_SIGMA = 12
 FINAL_STEPS = 40
 STEP_TOLERANCE = 1e-6
 LENGTH_RANGE = (1e-2, 1e2)
 """Edge lengths are kept within these multiples of the median, so that no weight explodes."""
 MIN_WEIGHT = 1e-6
+TYPICAL_INLIERS, NOISE_RANGE = 60.0, (0.4, 2.0)
+"""Inliers of an edge whose noise is one, and the least and the most noise of any edge."""
 MIN_CAMERAS_FOR_CG, MIN_EDGES_PER_CAMERA_FOR_CG = 400, 10
 """Large and dense graphs fill a factorisation up (110 s for 945 cameras with 17,000 edges); conjugate gradients, which
 need few steps just there, take a tenth of that. Long thin graphs are the other way round."""
@@ -52,10 +60,12 @@ def average_positions(graph: ViewGraph, rotation: FloatArray, start: FloatArray,
     edges, direction = graph.edge_index[:, used], world_directions(graph, rotation)[used]
     if edges.shape[1] == 0:
         return start
+    noise = np.clip(np.sqrt(TYPICAL_INLIERS / np.maximum(graph.num_inliers[used], 1)), *NOISE_RANGE)
     centre = _unit_scale(start, edges)
-    for scale_deg, num_steps in [*((s, STEPS_PER_SIGMA) for s in SIGMAS_DEG), (sigma_deg, FINAL_STEPS)]:
+    wide_deg = _wide_scales_deg(centre, edges, direction, sigma_deg)
+    for scale_deg, num_steps in [*((scale, STEPS_PER_SIGMA) for scale in wide_deg), (sigma_deg, FINAL_STEPS)]:
         for _ in range(num_steps):
-            updated = _unit_scale(_step(centre, edges, direction, np.radians(scale_deg)), edges)
+            updated = _unit_scale(_step(centre, edges, direction, np.radians(scale_deg) * noise), edges)
             change = np.abs(updated - centre).max()
             centre = updated
             if change < STEP_TOLERANCE:
@@ -70,12 +80,26 @@ def direction_residuals_deg(graph: ViewGraph, rotation: FloatArray, centre: Floa
     return np.where(graph.has_direction, np.degrees(angle), 0.0)
 
 
-def _step(centre: FloatArray, edges: IntArray, direction: FloatArray, sigma: float) -> FloatArray:
+def _wide_scales_deg(centre: FloatArray, edges: IntArray, direction: FloatArray, sigma_deg: float) -> list[float]:
+    """Scales to go through before the final one, the widest first."""
+    i, j = edges
+    angle = direction_angle_rad(normalize(centre[j] - centre[i]), direction)
+    scale = max(START_SIGMAS * float(np.degrees(np.median(angle))), MIN_FIRST_SIGMAS * sigma_deg)
+    scale = min(scale, MAX_FIRST_SIGMA_DEG)
+    scales = []
+    while scale > sigma_deg:
+        scales.append(scale)
+        scale /= 2
+    return scales
+
+
+def _step(centre: FloatArray, edges: IntArray, direction: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Centres after one solve; `sigma` (num_edges,) is the scale of each edge's angle, radians."""
     i, j = edges
     baseline = centre[j] - centre[i]
     length = np.clip(np.linalg.norm(baseline, axis=-1), *LENGTH_RANGE)
     angle = direction_angle_rad(normalize(baseline), direction)
-    weight = np.maximum((sigma**2 / (sigma**2 + angle**2)) ** 2, MIN_WEIGHT) / length**2
+    weight = np.maximum((sigma**2 / (sigma**2 + angle**2)) ** 2, MIN_WEIGHT) / (length * sigma) ** 2
     along = np.clip(np.sum(baseline * direction, axis=-1), *LENGTH_RANGE)
     projector = direction[:, :, None] * direction[:, None, :]
     block = weight[:, None, None] * (np.eye(3) - (1 - DAMPING) * projector)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csr_array
 
+from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, IntArray, direction_angle_rad, exp_map, log_map, normalize
-from vgpa.geometry.spanning_tree import chain_motions, grow_forest
 from vgpa.scene import ViewGraph
 
 Float32Array = NDArray[np.float32]
@@ -33,8 +33,7 @@ EDGES_PER_PIECE = 1 << 14
 def refine_poses(graph: ViewGraph, weights: Weights, num_steps: int, num_iterations: int) -> Rigid:
     """cam_from_world of a view graph's images by learned, repeated relaxation from its best-supported spanning tree."""
     thinker = _Thinker(graph, weights)
-    forest = grow_forest(graph.edge_index, -graph.num_inliers.astype(np.float64), graph.num_images)
-    start = chain_motions(forest, graph.edge_index, graph.cam_j_from_cam_i)
+    start = spanning_tree_poses(graph)
     rotation, centre = start.rotation, start.centre
     for _ in range(num_steps):
         centre = _unit_size(graph, centre)

@@ -3,7 +3,8 @@
 In a sparse graph a single wrong edge across a narrow passage turns all that lies behind it, and averaging from there
 settles in a valley of its own. Other spanning trees, drawn by chance in favour of well-supported edges, lead to other
 valleys. They are compared by a bounded cost in which an edge counts by its matches, so no ground truth is needed.
-Dense graphs hold each camera by many edges: they have one valley, and get no further starts.
+Dense graphs hold each camera by many edges: they have one valley, and get no further starts. In the end single parts
+behind narrow passages are turned, where the evidence asks for it (`passages`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from vgpa.averaging.passages import edge_evidence, edge_losses, turn_behind_passages
 from vgpa.averaging.rotations import average_rotations
 from vgpa.averaging.spanning_tree import edge_support
 from vgpa.geometry.rotation import FloatArray
@@ -26,7 +28,6 @@ SPREADS = (0.0, 2.5)
 NUM_AGREEING = 5
 """Starts that must end at the lowest cost for the search to end early."""
 SAME_COST = 1e-3
-TYPICAL_INLIERS = 30.0
 
 
 def search_rotations(graph: ViewGraph, start: FloatArray, sigma_deg: float, seed: int) -> FloatArray:
@@ -48,7 +49,7 @@ def search_rotations(graph: ViewGraph, start: FloatArray, sigma_deg: float, seed
             num_agreeing += 1
         if num_agreeing >= NUM_AGREEING:
             break
-    return best
+    return turn_behind_passages(graph, best, sigma_deg)
 
 
 def _tree_rotations(graph: ViewGraph, seed: int) -> Iterator[FloatArray]:
@@ -66,7 +67,6 @@ def _tree_rotations(graph: ViewGraph, seed: int) -> Iterator[FloatArray]:
 
 
 def _cost(graph: ViewGraph, rotation: FloatArray, sigma_deg: float) -> float:
-    """Mean over the edges of bounded (Geman-McClure) residuals, weighted by evidence, times their number."""
-    squared = graph.rotation_residuals_deg(rotation) ** 2
-    evidence = np.log1p(graph.num_inliers / TYPICAL_INLIERS)
-    return float(graph.num_edges * np.average(squared / (squared + sigma_deg**2), weights=evidence))
+    """Mean loss over the edges, weighted by evidence, times their number."""
+    mean = edge_losses(graph, rotation, sigma_deg).sum() / edge_evidence(graph).sum()
+    return float(graph.num_edges * mean)

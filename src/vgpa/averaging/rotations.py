@@ -40,19 +40,22 @@ MIN_WEIGHT = 1e-6
 """Keeps the Laplacian of a connected graph definite however bad an edge is."""
 
 
-def average_rotations(graph: ViewGraph, start: FloatArray, sigma_deg: float) -> FloatArray:
+def average_rotations(
+    graph: ViewGraph, start: FloatArray, sigma_deg: float, is_start_close: bool = False
+) -> FloatArray:
     """World-to-camera rotations (n, 3, 3) that agree with most edges of a connected graph.
 
     Args:
         start: (n, 3, 3) rotations to start from; the first camera keeps its own.
         sigma_deg: Geman-McClure scale to begin with; in dense graphs it narrows at the end.
+        is_start_close: whether edges that disagree with the start shall be ignored from the beginning (no L1 steps).
     """
     i, j = graph.edge_index
     measured_wxyz = graph.cam_j_from_cam_i.quaternion_wxyz
     rotation_wxyz = matrix_to_quaternion_wxyz(start)
     edges_per_camera = 2 * graph.num_edges / graph.num_images
     narrow = max(NARROWEST, np.sqrt(FEW_EDGES / max(edges_per_camera, FEW_EDGES)))
-    for weigh, num_steps in _phases(np.radians(sigma_deg), np.radians(sigma_deg) * narrow):
+    for weigh, num_steps in _phases(np.radians(sigma_deg), np.radians(sigma_deg) * narrow)[is_start_close:]:
         for _ in range(num_steps):
             misfit_wxyz = multiply(multiply(conjugate(rotation_wxyz[j]), measured_wxyz), rotation_wxyz[i])
             residual = log_quaternion(misfit_wxyz)

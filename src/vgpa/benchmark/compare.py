@@ -19,6 +19,10 @@ MEAN = "mean"
 SAME_AUC1 = 0.999
 """AUC@1 from which on a model is its own reference: errors of a thousandth of a degree come of the same computation."""
 MADE_ALIKE = "Agrees with the reference to rounding, which was then made the same way: not counted among the best."
+PRINTED = (
+    "Rows marked (paper) are printed in the paper and were not run here: the authors' tracks, references and machine "
+    "(a GPU among it). Compare them with the rows run here for their order of size, not digit by digit."
+)
 MAX_NUM_NAMED = 10
 """Scenes named in a remark before the rest is only counted."""
 
@@ -38,7 +42,7 @@ class Row:
 
     Attributes:
         scene: the scene's name, or `MEAN`.
-        num_images: images of the scene; empty where the paper does not say.
+        num_images, outlier_percent: facts about the scene, here or in the paper; empty where they are not known.
         method: what it is called here.
         is_published: printed in the paper, not run here.
         figures: by metric; what is not known is missing.
@@ -49,6 +53,7 @@ class Row:
 
     scene: str
     num_images: str
+    outlier_percent: str
     method: str
     is_published: bool
     figures: dict[str, Figure]
@@ -97,7 +102,8 @@ def compare(table: Table, plan: Plan, swept: Swept) -> Comparison:
     references = [
         f"Reference of {place.name}: {place.reference_kind}." for place in plan.places if place.reference_kind
     ]
-    remarks = [*table.notes, *_data_remarks(table, here, published), *references, *_run_remarks(plan, swept)]
+    printed = [PRINTED] if any(row.is_published for row in rows) else []
+    remarks = [*printed, *table.notes, *_data_remarks(table, here, published), *references, *_run_remarks(plan, swept)]
     num_failed = sum(not record.result.is_final for record in swept.records)
     return Comparison(table, tuple(_mark_best(table, rows)), book.lines, tuple(remarks), swept.skipped, num_failed)
 
@@ -149,9 +155,11 @@ def _run_row(table: Table, records: list[Record], label: str) -> Row:
         values = [figure[metric.key] for figure in good if metric.key in figure]
         if values:
             figures[metric.key] = _figure(metric, values)
+    outliers = records[0].outlier_percent
     return Row(
         records[0].scene,
         str(records[0].num_images),
+        "" if outliers is None else f"{outliers:.1f}",
         label,
         is_published=False,
         figures=figures,
@@ -165,7 +173,7 @@ def _published_row(row: PublishedRow, num_images: str, book: _Notes) -> Row:
     differs = bool(num_images and row.num_images and num_images != row.num_images)
     note = f"The paper's {row.scene} has {row.num_images} images, this one {num_images}." if differs else ""
     figures = {key: Figure(float(text), text) for key, text in row.figures.items()}
-    return Row(row.scene, row.num_images, row.method, True, figures, book.number([note]))
+    return Row(row.scene, row.num_images, row.outlier_percent, row.method, True, figures, book.number([note]))
 
 
 def _mean_block(table: Table, rows: list[Row], book: _Notes) -> Iterator[Row]:
@@ -175,6 +183,8 @@ def _mean_block(table: Table, rows: list[Row], book: _Notes) -> Iterator[Row]:
     for is_published, label in sorted(labels, key=lambda entry: entry[0]):
         own = [row for row in rows if (row.is_published, row.method) == (is_published, label)]
         scored = [row for row in own if row.figures]
+        if not scored and table.is_by_scene:
+            continue
         note = f"Mean over {len(scored)} of {num_scenes} scenes." if len(scored) < num_scenes else ""
         figures = {}
         for metric in table.metrics:
@@ -185,13 +195,12 @@ def _mean_block(table: Table, rows: list[Row], book: _Notes) -> Iterator[Row]:
         before = [number for row in own if not is_published for number in row.notes]
         notes = tuple(dict.fromkeys([*before, *book.number([note if figures else ""])]))
         is_competing = len(scored) == num_scenes and all(row.is_competing for row in own)
-        yield Row(MEAN, "", label, is_published, figures, notes, problem, is_competing)
+        yield Row(MEAN, "", "", label, is_published, figures, notes, problem, is_competing)
 
 
 def _figure(metric: Metric, values: list[float]) -> Figure:
     value = mean(values)
-    is_whole = metric.num_digits == 0 and value == round(value)
-    num_digits = metric.num_digits if is_whole or metric.num_digits else 1
+    num_digits = metric.num_digits or int(value != round(value))
     text = f"{value:.{num_digits}f}"
     if len(values) > 1 and stdev(values) > 0:
         text += f" ± {stdev(values):.{num_digits}f}"

@@ -99,7 +99,7 @@ class MapperMethod:
                 if cost.exit_code != 0:
                     return _failure(cost)
                 costs.append(cost)
-            return _success(costs, read_model(Path(folder, "last", "sparse", "0"))[0], offer.reference)
+            return _score(costs, Path(folder, "last", "sparse", "0"), offer.reference)
 
     def _commands(self, offer: Offer, seed: int, folder: Path) -> Iterator[list[str]]:
         """What a user would type; the last one leaves its model in folder/last."""
@@ -145,7 +145,7 @@ class ImportedMethod:
         try:
             return Result(score_figures(evaluate(read_imported(found, offer.reference.images), offer.reference)))
         except VgpaError as error:
-            return Result(error=error.what, is_final=False)
+            return Result(error=str(error), is_final=False)
 
 
 def parse_method(name: str) -> MapperMethod:
@@ -172,12 +172,12 @@ def _failure(cost: Cost) -> Result:
     return Result(_cost_figures([cost]), words, is_final=cost.exit_code == NoModelError.exit_code)
 
 
-def _success(costs: list[Cost], model: Reconstruction, reference: Reconstruction) -> Result:
+def _score(costs: list[Cost], folder: Path, reference: Reconstruction) -> Result:
     figures = _cost_figures(costs)
     try:
-        figures |= score_figures(evaluate(model, reference))
+        figures |= score_figures(evaluate(read_model(folder)[0], reference))
     except InputError as error:
-        return Result(figures, error.what)
+        return Result(figures, str(error))
     return Result(figures | {"registered_per_minute": figures["registered"] / figures["minutes"]})
 
 

@@ -41,6 +41,7 @@ LABELS = {
     "full": "Full model (pretrain + fine-tune)",
     "averaged": "VGPA default (its network and robust averaging)",
 }
+NOTES = {"averaged": "Not a row of the paper: what our default preset hands to bundle adjustment."}
 FINETUNED = {"layers2", "attention", "finetuned", "full"}
 
 
@@ -65,7 +66,7 @@ class NetworkMethod:
     @property
     def note(self) -> str:
         """What the paper does not have."""
-        return "Not a row of the paper: what our default preset hands to bundle adjustment." * (self.name == "averaged")
+        return NOTES.get(self.name, "")
 
     def run(self, offer: Offer, seed: int) -> Result:
         """Poses of the largest component of the view graph, compared with the reference pair by pair."""
@@ -75,7 +76,7 @@ class NetworkMethod:
             names = [component.images.names[k] for k in image_idx]
             return Result(_areas(names, self._poses(component, image_idx, seed), offer))
         except VgpaError as error:
-            return Result(error=error.what, is_final=not isinstance(error, InputError))
+            return Result(error=str(error), is_final=not isinstance(error, InputError))
 
     def _poses(self, component: Problem, image_idx: np.ndarray, seed: int) -> Poses:
         graph, _ = component.view_graph.subgraph(image_idx)
@@ -94,9 +95,9 @@ class NetworkMethod:
         if self.name in TRAINED:
             path = self.weights_dir / f"{self.name}.safetensors" if self.weights_dir else None
             if path is None or not path.is_file():
-                command = f"vgpa train {TRAINED[self.name]}"
                 raise InputError(
-                    f"There are no weights {self.name}.safetensors", f"Make them with {command}, and give --weights DIR"
+                    f"There are no weights {self.name}.safetensors",
+                    f"Make them with vgpa train {TRAINED[self.name]}, and give --weights DIR",
                 )
             yield str(path)
         elif self.name in ("random", "finetuned"):

@@ -23,8 +23,10 @@ from vgpa.colmap.tables import keep_only_pairs, names_without_features, write_ke
 from vgpa.config import default
 from vgpa.datasets import DatasetScene
 from vgpa.datasets.database import make_database
+from vgpa.evaluate.points import outlier_fraction
 from vgpa.frontend.pairs import Pair, choose_pairs
-from vgpa.scene import FocalSource, ImageSet, Reconstruction
+from vgpa.frontend.tracks import build_tracks
+from vgpa.scene import FocalSource, ImageSet, Poses, Reconstruction
 
 GUESSED_MODEL = "SIMPLE_RADIAL"
 KNOWN = (FocalSource.USER, FocalSource.PRIOR)
@@ -66,6 +68,24 @@ def make_offer(scene: DatasetScene, setup: Setup, folder: Path, num_neighbours: 
         database = _kept(folder / f"nearest{num_neighbours}.db", write)
     is_fixed = {"dataset": are_known, "known": True, "estimated": False}[setup.intrinsics]
     return Offer(scene.name, scene.reference, database, is_fixed, setup.reintegrate)
+
+
+def outlier_percent(offer: Offer) -> float | None:
+    """Observations of the database's tracks that are wrong under the reference, in percent; None where none is judged.
+
+    Each image that the reference knows has its pose and its camera from there.
+    """
+    problem, reference = read_problem(offer.database), offer.reference
+    number = {name: k for k, name in enumerate(reference.images.names) if reference.poses.is_known[k]}
+    place = np.array([number.get(name, -1) for name in problem.images.names], dtype=np.int64)
+    is_known = place >= 0
+    cameras = (*reference.images.cameras, *problem.images.cameras)
+    own_idx = problem.images.camera_idx + len(reference.images.cameras)
+    camera_idx = np.where(is_known, reference.images.camera_idx[place], own_idx)
+    images = replace(problem.images, cameras=cameras, camera_idx=camera_idx)
+    poses = Poses(reference.poses.cam_from_world[place], is_known).keep(is_known)
+    fraction = outlier_fraction(images, poses, problem.keypoints, build_tracks(problem, default().graph))
+    return None if fraction is None else 100 * fraction
 
 
 def nearest_pairs(database: Path, images: Path | None, num_neighbours: int) -> list[Pair]:

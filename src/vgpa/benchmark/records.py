@@ -33,6 +33,7 @@ class Record:
         scene, method, setup, seed: which run it is.
         source: dataset and folder that the scene came from.
         num_images: images of the scene that the reference knows.
+        outlier_percent: wrong observations among the tracks that every method was offered; None where not known.
         result: what came of it.
     """
 
@@ -42,6 +43,7 @@ class Record:
     seed: int
     source: str
     num_images: int
+    outlier_percent: float | None
     result: Result
 
     def path(self, folder: Path) -> Path:

@@ -40,14 +40,15 @@ def to_csv(comparison: Comparison) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     keys = [metric.key for metric in table.metrics]
-    writer.writerow(["scene", "num_images", "method", "source", *keys, "problem", "notes"])
+    writer.writerow(["scene", "num_images", "outlier_percent", "method", "source", *keys, "problem", "notes"])
     for row in comparison.rows:
         values = [str(row.figures[key].value) if key in row.figures else "" for key in keys]
         notes = " ".join(comparison.notes[number - 1] for number in row.notes)
         source = "paper" if row.is_published else "here"
-        writer.writerow([row.scene, row.num_images, row.method, source, *values, row.problem, notes])
+        facts = [row.scene, row.num_images, row.outlier_percent, row.method]
+        writer.writerow([*facts, source, *values, row.problem, notes])
     for scene, reason in comparison.skipped.items():
-        writer.writerow([scene, "", "", "skipped", *("" for _ in keys), reason, ""])
+        writer.writerow([scene, "", "", "", "skipped", *("" for _ in keys), reason, ""])
     return file.getvalue()
 
 
@@ -78,14 +79,16 @@ def _escape_markdown(text: str) -> str:
 def _cells(
     comparison: Comparison, escape: Callable[[str], str], bold: Callable[[str], str], refer: Callable[[int], str]
 ) -> Iterator[Cells]:
-    """The heading and the rows; a scene is named in its first row only."""
+    """The heading and the rows; facts about a scene are in its first row, and the paper's in the first of its own."""
     table = comparison.table
-    yield [escape(title) for title in ("scene", "images", "method", *(metric.title for metric in table.metrics))]
-    before = None
+    titles = ("scene", "images", "outliers %", "method", *(metric.title for metric in table.metrics))
+    yield [escape(title) for title in titles]
+    before: tuple[str, bool] | None = None
     for row in comparison.rows:
-        is_first = row.scene != before
-        before = row.scene
-        facts = [escape(row.scene), escape(row.num_images)] if is_first else ["", ""]
+        is_first = (row.scene, row.is_published) != before
+        scene = row.scene if before is None or row.scene != before[0] else ""
+        before = (row.scene, row.is_published)
+        facts = [escape(scene), *([row.num_images, row.outlier_percent] if is_first else ["", ""])]
         method = escape(row.method + (" (paper)" if row.is_published else "")) + "".join(map(refer, row.notes))
         yield [*facts, method, *(_cell(row, metric.key, escape, bold) for metric in table.metrics)]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vgpa.benchmark.methods import Method
-from vgpa.benchmark.offers import make_offer
+from vgpa.benchmark.offers import make_offer, outlier_percent
 from vgpa.benchmark.records import Record, RunKey, read_record, record_path, write_record
 from vgpa.benchmark.scenes import ScenePlace
 from vgpa.benchmark.tables import Setup
@@ -113,9 +113,11 @@ def run_shard(shard: Shard) -> str | None:
     try:
         scene = place.load()
         num_images = int(scene.reference.poses.is_known.sum())
+        folder = plan.folder / "databases" / place.key
+        outliers = outlier_percent(make_offer(scene, Setup(), folder, plan.num_neighbours))
         for method, setup, seed, key in missing:
-            offer = make_offer(scene, setup, plan.folder / "databases" / place.key, plan.num_neighbours)
-            write_record(Record(*key, place.source, num_images, method.run(offer, seed)), plan.folder)
+            result = method.run(make_offer(scene, setup, folder, plan.num_neighbours), seed)
+            write_record(Record(*key, place.source, num_images, outliers, result), plan.folder)
     except VgpaError as error:
         return str(error)
     return None

@@ -20,12 +20,13 @@ from vgpa.cli.demo import demo
 from vgpa.cli.evaluate import evaluate
 from vgpa.cli.export import export
 from vgpa.cli.import_hloc import import_hloc
+from vgpa.cli.lines import print_event
 from vgpa.cli.map import map_
 from vgpa.cli.reconstruct import reconstruct
 from vgpa.cli.register import register
 from vgpa.cli.screen import STOPPED
-from vgpa.cli.show import print_event
 from vgpa.cli.train import train
+from vgpa.cli.view import view
 from vgpa.errors import VgpaError
 
 VERBS: dict[str, Any] = {
@@ -36,15 +37,23 @@ VERBS: dict[str, Any] = {
     "import-hloc": import_hloc,
     "evaluate": evaluate,
     "export": export,
+    "view": view,
     "baseline": baseline,
     "benchmark": benchmark,
     "train": train,
 }
 
+INTERRUPTED = 130
+"""Exit code of a run that Ctrl-C has stopped."""
+
 
 def main(args: list[str] | None = None) -> None:
     """Entry point of the `vgpa` command."""
-    sys.exit(run(args))
+    code = run(args)
+    if code == INTERRUPTED:  # what libraries do at the end of a process can take seconds, and nobody wants to wait now
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(args: list[str] | None = None) -> int:
@@ -66,6 +75,6 @@ def run(args: list[str] | None = None) -> int:
             print(f"vgpa: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(STOPPED, file=sys.stderr)
-        return 130
+        print(STOPPED, file=sys.stderr, flush=True)
+        return INTERRUPTED
     return int(code)

@@ -10,17 +10,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from vgpa.colmap.counts import read_count
+from vgpa.colmap.counts import LogCounts
 
 
 class Bars:
-    """The bars of one run, if they are to be shown: from its first stage on, without a trace when they are closed."""
+    """The bars of one run: from its first stage on, without a trace when they are closed."""
 
-    def __init__(self, log_path: Path, is_shown: bool) -> None:
+    def __init__(self, log_path: Path) -> None:
         """In stages that pycolmap computes, `log_path`, where its lines go, tells how far they are."""
-        self._is_shown = is_shown
-        self._log_path = log_path
-        self._log_offset = 0
+        self._counts = LogCounts(log_path)
         self._task_of: dict[str, TaskID] = {}
         self._running: str | None = None
         # A name twice is one bar: every connected part of the photos goes through the same stages.
@@ -32,7 +30,6 @@ class Bars:
             console=Console(stderr=True),
             transient=True,
             auto_refresh=False,
-            disable=not is_shown,
         )
 
     def show(self, event: dict[str, Any]) -> None:
@@ -47,8 +44,10 @@ class Bars:
 
     def refresh(self) -> None:
         """Draw the bars as they are now."""
-        if self._is_shown and self._task_of:
-            self._follow_log()
+        count = self._counts.read() if self._running is not None else None
+        if count is not None:
+            self._advance(*count)
+        if self._task_of:
             self._progress.refresh()
 
     def close(self) -> None:
@@ -63,7 +62,7 @@ class Bars:
         else:
             self._task_of[name] = self._progress.add_task(name, total=None, spent_s=0.0)
         self._running = name
-        self._log_offset = self._log_path.stat().st_size if self._log_path.exists() else 0
+        self._counts.skip()
 
     def _end(self, name: str, seconds: float) -> None:
         task = self._progress.tasks[self._task_of[name]]
@@ -73,18 +72,6 @@ class Bars:
     def _advance(self, num_done: int, num_total: int) -> None:
         if self._running is not None:
             self._progress.update(self._task_of[self._running], completed=num_done, total=num_total)
-
-    def _follow_log(self) -> None:
-        if self._running is None or not self._log_path.exists():
-            return
-        with self._log_path.open("rb") as file:
-            file.seek(self._log_offset)
-            lines = file.read()
-        # The last line may be half written: it is read again next time.
-        self._log_offset += lines.rfind(b"\n") + 1
-        count = read_count(lines.decode(errors="replace"))
-        if count is not None:
-            self._advance(*count)
 
 
 class _CountColumn(ProgressColumn):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +61,8 @@ def benchmark(
     plan = make_plan(request)
     with _progress(plan, quiet):
         comparison, paths = fill_table(request, plan, executor)
+    for scene, reason in comparison.skipped.items():
+        print(f"vgpa: skipped {scene}: {reason}", file=sys.stderr)
     if not quiet:
         print(to_markdown(comparison))
         print("\n".join(f"table    {path}" for path in paths))

@@ -21,7 +21,7 @@ FixIntrinsics = Annotated[
     bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="keep every camera's intrinsics as they are")
 ]
 Reintegrate = Annotated[bool, tyro.conf.arg(help="try to place lost images among the finished points")]
-Json = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="print one JSON object and nothing else")]
+Json = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="print JSON for programs instead of a table")]
 Quiet = Annotated[
     bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(aliases=("-q",), help="print errors and warnings only")
 ]

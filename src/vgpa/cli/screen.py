@@ -19,33 +19,33 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Literal, Protocol
 
 from vgpa.cli.bars import Bars
+from vgpa.cli.lines import ProgressLines
 from vgpa.stages import Event
 
 STOPPED = "vgpa: stopped; give the same command again to go on, finished features and pairs are kept"
 GRACE_S = 1.0
 """Seconds that a run has to stop by itself after Ctrl-C."""
 _REFRESH_S = 0.15
+Look = Literal["bars", "lines", "nothing"]
 _END, _INTERRUPT = b"\0", bytes([signal.SIGINT])
 
 
 @contextmanager
-def opened_screen(log_path: Path, has_bars: bool) -> Iterator[Callable[[Event], None]]:
+def opened_screen(log_path: Path, look: Look) -> Iterator[Callable[[Event], None]]:
     """A screen for the time of this block; events go to the function it gives.
 
     Only the main thread hears Ctrl-C, and only where Python handles it: elsewhere there is no screen.
     """
     handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+    hears = threading.current_thread() is threading.main_thread() and callable(handler)
+    screen = _fork_screen(log_path, look) if hears else None
+    if screen is None:
         yield lambda event: None
         return
-    read_fd, write_fd = os.pipe()
-    run_pid, screen_pid = os.getpid(), os.fork()
-    if screen_pid == 0:
-        _be_the_screen(read_fd, write_fd, run_pid, Bars(log_path, has_bars))
-    os.close(read_fd)
-    os.set_blocking(write_fd, False)
+    screen_pid, write_fd = screen
     before = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
     _die_of_a_second_interrupt()
 
@@ -60,6 +60,56 @@ def opened_screen(log_path: Path, has_bars: bool) -> Iterator[Callable[[Event], 
         _send(write_fd, _END)
         os.close(write_fd)
         os.waitpid(screen_pid, 0)
+
+
+class Display(Protocol):
+    """What a screen shows."""
+
+    def show(self, event: dict[str, Any]) -> None:
+        """Take in an event of the run: its fields, and `kind`, the name of its type."""
+        ...
+
+    def refresh(self) -> None:
+        """Show what is new; called several times a second."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        ...
+
+
+class _Nothing:
+    """A screen that only waits for Ctrl-C."""
+
+    def show(self, event: dict[str, Any]) -> None:
+        pass
+
+    def refresh(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def _make_display(log_path: Path, look: Look) -> Display:
+    return Bars(log_path) if look == "bars" else ProgressLines(log_path) if look == "lines" else _Nothing()
+
+
+def _fork_screen(log_path: Path, look: Look) -> tuple[int, int] | None:
+    """The screen's process and the end of the pipe to write to; None on a machine that has no process to spare."""
+    read_fd, write_fd = os.pipe()
+    run_pid = os.getpid()
+    try:
+        screen_pid = os.fork()
+    except OSError:
+        os.close(read_fd)
+        os.close(write_fd)
+        return None
+    if screen_pid == 0:
+        _be_the_screen(read_fd, write_fd, run_pid, lambda: _make_display(log_path, look))
+    os.close(read_fd)
+    os.set_blocking(write_fd, False)
+    return screen_pid, write_fd
 
 
 def _send(write_fd: int, data: bytes) -> None:
@@ -81,20 +131,20 @@ def _die_of_a_second_interrupt() -> None:
         install_once(signal.SIGINT, library.signal(signal.SIGINT, None))
 
 
-def _be_the_screen(read_fd: int, write_fd: int, run_pid: int, bars: Bars) -> None:
+def _be_the_screen(read_fd: int, write_fd: int, run_pid: int, make_display: Callable[[], Display]) -> None:
     """What the forked process does; it never returns."""
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.close(write_fd)
-        if _watch(read_fd, run_pid, bars):
+        if _watch(read_fd, run_pid, make_display()):
             os.write(2, STOPPED.encode() + b"\n")
             _end(read_fd, run_pid)
     finally:
         os._exit(0)
 
 
-def _watch(read_fd: int, run_pid: int, bars: Bars) -> bool:
+def _watch(read_fd: int, run_pid: int, display: Display) -> bool:
     """Show what comes through the pipe until the run ends; whether it has to be ended."""
     deadline_s, rest = float("inf"), b""
     try:
@@ -107,11 +157,11 @@ def _watch(read_fd: int, run_pid: int, bars: Bars) -> bool:
                     deadline_s = min(deadline_s, time.monotonic() + GRACE_S)
                 *lines, rest = (rest + data.replace(_INTERRUPT, b"")).split(b"\n")
                 for line in lines:
-                    bars.show(json.loads(line))
-            bars.refresh()
+                    display.show(json.loads(line))
+            display.refresh()
         return os.getppid() == run_pid
     finally:
-        bars.close()
+        display.close()
 
 
 def _read(read_fd: int, timeout_s: float) -> bytes | None:

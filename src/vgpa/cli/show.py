@@ -14,9 +14,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vgpa.cli.screen import opened_screen
+from vgpa.cli.lines import describe_event, print_event
+from vgpa.cli.screen import Look, opened_screen
 from vgpa.errors import VgpaError
 from vgpa.stages import Event, StageLog, StageProgress, StageRecord, StageStart, StageWarning
 
@@ -47,15 +48,15 @@ def watched(output: Path, is_json: bool, is_quiet: bool) -> Iterator[StageLog]:
 
     Loading the libraries takes seconds, so it belongs into the block too.
     """
-    has_bars = sys.stderr.isatty() and not (is_json or is_quiet)
+    look: Look = "lines" if is_json else "bars" if sys.stderr.isatty() and not is_quiet else "nothing"
     log_path = output / "log.txt"
-    with opened_screen(log_path, has_bars) as tell, _noted(log_path):
+    with opened_screen(log_path, look) as tell, _noted(log_path):
 
         def listen(event: Event) -> None:
             tell(event)
             _note(log_path, _line(event))
             if is_json:
-                print_event(**_describe(event))
+                print_event(**describe_event(event))
 
         log = StageLog(listen)
         yield log
@@ -93,11 +94,6 @@ def print_rows(rows: Iterable[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:<{width}}  {value}".rstrip())
-
-
-def print_event(event: str, **facts: object) -> None:
-    """One line of JSON on standard error, for programs that follow a run."""
-    print(json.dumps({"event": event} | facts), file=sys.stderr, flush=True)
 
 
 def _result_rows(result: Result, scores: Scores | None) -> Iterator[tuple[str, str]]:
@@ -183,16 +179,3 @@ def _line(event: Event) -> str | None:
             return f"warning: {sentence}"
         case StageProgress():
             return None
-
-
-def _describe(event: Event) -> dict[str, Any]:
-    """An event as an object of JSON."""
-    match event:
-        case StageStart(name):
-            return {"event": "start", "stage": name}
-        case StageProgress(name, num_done, num_total):
-            return {"event": "progress", "stage": name, "num_done": num_done, "num_total": num_total}
-        case StageRecord(name, seconds, peak_memory_mb):
-            return {"event": "end", "stage": name, "seconds": seconds, "peak_memory_mb": peak_memory_mb}
-        case StageWarning(sentence):
-            return {"event": "warning", "sentence": sentence}

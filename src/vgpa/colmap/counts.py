@@ -3,9 +3,34 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 # A line about a file is written when it is done, a line about a block of pairs when it begins.
 _COUNT = re.compile(r"\] (?P<what>Processed file|Processing block) \[(?P<number>\d+)/(?P<total>\d+)\]")
+
+
+class LogCounts:
+    """Follows a log file that another process or thread appends to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def skip(self) -> None:
+        """Forget what the log holds by now."""
+        self._offset = self._path.stat().st_size if self._path.exists() else 0
+
+    def read(self) -> tuple[int, int] | None:
+        """(done, total) by what was added since the last time, or None if nothing was counted there."""
+        if not self._path.exists():
+            return None
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            added = file.read()
+        # The last line may be half written: it is read again next time.
+        complete = added[: added.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        return read_count(complete.decode(errors="replace"))
 
 
 def read_count(text: str) -> tuple[int, int] | None:

@@ -1,13 +1,14 @@
 """pycolmap writes to file descriptor 2 whatever its log level; here its lines go to the run's log file.
 
 `logging_to` sets the file for a run, `silenced` diverts the descriptor around one call. Outside a run the lines
-go nowhere.
+go nowhere. What Python libraries warn of in a run goes to the same file.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,10 +19,17 @@ _log_path: ContextVar[str] = ContextVar("colmap_log_path", default=os.devnull)
 
 @contextmanager
 def logging_to(path: Path) -> Iterator[None]:
-    """Within this block, what pycolmap says is appended to the file."""
+    """Within this block, what pycolmap says and what libraries warn of is appended to the file."""
+
+    def note(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+        with path.open("a", encoding="utf-8", errors="replace") as log:
+            log.write(warnings.formatwarning(message, category, filename, lineno))
+
     token = _log_path.set(str(path))
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = note
+            yield
     finally:
         _log_path.reset(token)
 

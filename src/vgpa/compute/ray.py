@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ class RayExecutor:
             raise InputError("The Ray engine is not installed", "Install it with pip install 'vgpa[ray]'") from error
         self._ray = ray
         if not ray.is_initialized():
-            ray.init(log_to_driver=False, include_dashboard=False)
+            ray.init(log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
 
     @property
     def num_workers(self) -> int:

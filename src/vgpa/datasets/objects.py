@@ -144,7 +144,9 @@ class _Machine:
             items = self._since_mark() if name == "APPENDS" else [stack.pop()]
             _require(stack[-1], list).extend(items)
         elif name in ("GLOBAL", "STACK_GLOBAL"):
-            stack.append(_name(argument if name == "GLOBAL" else " ".join(map(str, (stack.pop(-2), stack.pop())))))
+            # Never str(): nested tuples that share their parts would be written out in full.
+            words = [_require(stack.pop(), str) for _ in range(2)] if name == "STACK_GLOBAL" else []
+            stack.append(_name(" ".join(reversed(words)) if words else argument))
         elif name == "REDUCE":
             arguments = stack.pop()
             stack.append(_describe(_require(stack.pop(), _Name).word, _require(arguments, tuple)))
@@ -172,7 +174,7 @@ def _describe(word: str, arguments: tuple[Any, ...]) -> Any:
     if word == "array":
         return _Array()
     if word == "dtype":
-        return _Type(str(arguments[0]))
+        return _Type(_require(arguments[0], str))
     if word == "bytes" and arguments[1] == "latin1":
         return _require(arguments[0], str).encode("latin1")
     if word == "scalar":

@@ -21,6 +21,7 @@ from PIL import ExifTags, Image
 from vgpa.demo.textures import sample_textures
 from vgpa.demo.walk import DemoCameras
 from vgpa.demo.world import World
+from vgpa.stages import advance
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -64,6 +65,7 @@ def write_photos(world: World, cameras: DemoCameras, folder: Path) -> list[str]:
     for view_idx, name in enumerate(names):
         photo = Image.fromarray(render_view(world, cameras, view_idx))
         photo.save(folder / name, quality=95, subsampling=0, exif=exif)
+        advance(view_idx + 1, len(names))
     return names
 
 

@@ -74,7 +74,8 @@ def outlier_fraction(images: ImageSet, poses: Poses, keypoints: Keypoints, track
     used = agreed | (_count(posed, agreed)[posed.track_idx] < 2)
     offsets = np.concatenate([[0], np.cumsum(_count(posed, used))])
     agreed = _more(posed, agreed, views.agreeing(np.flatnonzero(used), offsets))
-    return float(1 - agreed.mean())
+    # One observation alone agrees with nobody.
+    return float(1 - np.mean(agreed & (_count(posed, agreed)[posed.track_idx] >= 2)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from vgpa.config import Config
 from vgpa.errors import InputError, NoModelError
 from vgpa.frontend.pairs import choose_pairs
 from vgpa.frontend.register import register_photos
+from vgpa.stages import advance
 
 Step = Literal["features", "pairs"]
 SHARES_PER_WORKER = 2
@@ -96,7 +97,10 @@ def compute_step(step: Step, images: Path, output: Path, config: Config, executo
     total = SHARES_PER_WORKER * executor.num_workers
     small = replace(config, num_threads=1)
     shares = [Share(step, number, total, images, output, small) for number in range(1, total + 1)]
-    failed = [outcome for outcome in executor.run(compute_share, shares) if outcome.error is not None]
+    failed = []
+    for num_done, outcome in enumerate(executor.run(compute_share, shares), start=1):
+        advance(num_done, total)
+        failed += [outcome] if outcome.error is not None else []
     if failed:
         raise NoModelError(
             f"{len(failed)} of {total} shares of the {step} failed, the first with: {failed[0].error}",

@@ -23,6 +23,8 @@ from vgpa.scene import Poses, Problem, Reconstruction, Tracks
 
 NUM_SETTLING = 1000
 """Observations of each new image that its pose is settled on; all of 7000 moved it by 0.01 deg in one scene."""
+SETTLING_SCALE_PX = 1.0
+"""Where the loss of that adjustment turns from quadratic to robust."""
 ROUGH = 3.0
 """New poses are rough: observations this many times worse than a finished model allows help to settle them."""
 
@@ -143,7 +145,7 @@ def _settle(model: Reconstruction, problem: Problem, is_new: NDArray[np.bool_], 
     last = config.mapping.rounds[-1]
     is_free = not config.mapping.fix_intrinsics
     options = BundleOptions(
-        last.loss, last.loss_scale_px, last.tolerance, last.max_iterations, is_free, config.num_threads
+        "huber", SETTLING_SCALE_PX, last.tolerance, last.max_iterations, is_free, config.num_threads
     )
     return bundle_adjust(model.select_points(chosen), problem.keypoints, options, free_images=is_new)
 

@@ -17,7 +17,7 @@ from vgpa.errors import NoModelError
 from vgpa.mapping.cover import covering_tracks, well_supported_images
 from vgpa.mapping.extend import without_images
 from vgpa.mapping.principal_point import explains_principal_point
-from vgpa.mapping.triangulate import PointFilter, Points, keep_good, triangulate
+from vgpa.mapping.triangulate import PointFilter, Points, keep_good, observation_errors_px, triangulate
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
 
 MAX_COARSE_ERROR_PX, MAX_COARSE_SCALE_PX = 1000.0, 100.0
@@ -27,6 +27,8 @@ COARSE_ERROR_PER_SCALE = 12.0
 """Observations up to this many scales of the loss are used in a coarse round."""
 SETTLED_FOCAL_CHANGE = 0.01
 """A round is run again, if it may be, while the focal length of a typical image changes by more than this part."""
+MIN_NOISE_PX = 0.05
+"""Noise of keypoints that a loss must allow for, however well a model fits."""
 COVER_RESERVE = 1.5
 """Tracks that are triangulated for a covering subset, over those that it needs: some of them turn out bad."""
 
@@ -45,11 +47,15 @@ class _Given:
         """What a point must satisfy in this round."""
         return PointFilter(settings.max_error_px, self.config.min_angle_deg, min_num_views=2)
 
-    def options(self, settings: BundleRound) -> BundleOptions:
-        """How this round adjusts."""
+    def options(self, settings: BundleRound, model: Reconstruction) -> BundleOptions:
+        """How this round adjusts a model."""
+        scale_px = settings.loss_scale_px
+        if settings.is_scale_relative and model.num_points > 0:
+            errors = observation_errors_px(model.images, model.poses, self.keypoints, model.tracks, model.xyz)
+            scale_px *= max(float(np.median(errors)), MIN_NOISE_PX)
         return BundleOptions(
             settings.loss,
-            settings.loss_scale_px,
+            scale_px,
             settings.tolerance,
             settings.max_iterations,
             settings.refine_intrinsics and not self.config.fix_intrinsics,
@@ -70,12 +76,12 @@ def build_model(
     model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
     for settings in (*_coarse_rounds(model, given), *config.rounds[:-1]):
         for _ in range(settings.max_runs):
-            before, model = model, _run_round(model, given, settings, given.options(settings))
+            before, model = model, _run_round(model, given, settings, given.options(settings, model))
             # If lenses moved, the points of this round were found with others than it ends with.
             if _focal_change(before, model) < SETTLED_FOCAL_CHANGE:
                 break
     last = config.rounds[-1]
-    options = given.options(last)
+    options = given.options(last, model)
     if options.refine_intrinsics and explains_principal_point(model, keypoints, options, config):
         options = replace(options, min_images_for_principal_point=config.min_images_for_principal_point)
     model = _run_round(model, given, last, options)
@@ -85,7 +91,7 @@ def build_model(
 def readjust(model: Reconstruction, keypoints: Keypoints, config: MappingConfig, num_threads: int) -> Reconstruction:
     """The model after one more adjustment of all its cameras and points, by the settings of the last round."""
     given = _Given(model.images, keypoints, model.tracks, config, num_threads)
-    return _adjust(model, given, config.rounds[-1], given.options(config.rounds[-1]))
+    return _adjust(model, given, config.rounds[-1], given.options(config.rounds[-1], model))
 
 
 def _focal_change(before: Reconstruction, after: Reconstruction) -> float:

@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from vgpa.geometry.spanning_tree import grow_forest
 from vgpa.geometry.torch_rotation import direction_angle, exp_map, log_map, matrix_to_quaternion_wxyz
+from vgpa.geometry.triplets import closing_part
 from vgpa.network.graph import GraphTensors
 from vgpa.network.layers import EDGES_PER_CHUNK, make_mlp, mean_by_index
 from vgpa.network.relax import EdgeWeights, Pattern, relax
@@ -146,8 +147,10 @@ class Comparison:
 @torch.no_grad()
 def tree_start(graph: GraphTensors) -> tuple[Tensor, Tensor]:
     """cam_from_world (N, 3, 3) and centres (N, 3) by motions chained along the best-supported spanning trees."""
-    cost = 1.0 / (1.0 + graph.num_matches.cpu().numpy())
-    forest = grow_forest(graph.edge_index.cpu().numpy(), cost, graph.num_cams)
+    edges = graph.edge_index.cpu().numpy()
+    quaternion_wxyz = matrix_to_quaternion_wxyz(graph.rotation).double().cpu().numpy()
+    support = graph.num_matches.cpu().numpy() * closing_part(edges, quaternion_wxyz, graph.num_cams)
+    forest = grow_forest(edges, -support, graph.num_cams)
     device = graph.edge_index.device
     parent, edge = (torch.tensor(x, device=device) for x in (forest.parent, forest.edge_idx))
     is_root, node = parent < 0, torch.arange(graph.num_cams, device=device)

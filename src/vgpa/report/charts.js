@@ -77,7 +77,8 @@ function drawGraph() {
   const start = graph.start === "spanning_tree" ? "a spanning tree" : "the network's poses";
   byId("graph-note").textContent =
     `A row and a column per ${rows}, in the order of their names: ${MODES[graphMode]}. ` +
-    `${whole(graph.num_edges_kept)} of ${plural(graph.num_edges, "pair")} kept; averaging began at ${start}.` + componentWords();
+    `${whole(graph.num_edges_kept)} of ${plural(graph.num_edges, "pair")} kept; averaging began at ${start}.` +
+    componentWords();
   const key = graphMode === "Matches" ? colorKey(KEPT_SCALE, whole(fewest), `${whole(most)} matches`)
     : colorKey(ERROR_SCALE, "0°", `${MAX_SHOWN_DEG}° and more`);
   byId("graph-key").replaceChildren(...(isEmpty ? [] : key));
@@ -164,8 +165,8 @@ function drawHistogram(plot, histogram) {
     barmode: "stack", bargap: 0, margin: { l: 34, r: 10, t: 10, b: 40 },
     shapes: median === null ? [] : [middle],
     xaxis: {
-      ...(isLog ? powers : unit === "images" ? steps : { nticks: 7 }), range: [at[0], at[at.length - 1]], fixedrange: true, showgrid: false,
-      zeroline: false, showline: true, linecolor: cssColor("line"),
+      ...(isLog ? powers : unit === "images" ? steps : { nticks: 7 }),
+      range: [at[0], at[at.length - 1]], fixedrange: true, showgrid: false, zeroline: false, showline: true, linecolor: cssColor("line"),
       title: { text: unit === "°" ? "" : unit, standoff: 4, font: { size: 12 } },
     },
     yaxis: {

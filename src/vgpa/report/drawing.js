@@ -12,9 +12,9 @@ function decode({ dtype, bdata }) {
   return new ARRAYS[dtype](bytes.buffer);
 }
 
-/** Plotly reads a few tags and entities in hover texts: names must hold neither. */
-const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-const escapeText = (text) => text.replace(/[&<>"']/g, (mark) => MARKS[mark]);
+/** Plotly reads a few tags and entities in hover texts, and takes others literally: names must hold none it reads. */
+const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+const escapeText = (text) => text.replace(/[&<>]/g, (mark) => MARKS[mark]);
 
 const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 

@@ -111,7 +111,7 @@ function showCards() {
     card("Median error", points ? fixed(summary.median_error_px) : "–", {
       unit: "px", tone: accuracy, hint: points ? `mean ${fixed(summary.mean_error_px)} px` : "no points",
     }),
-    card("Total time", duration(summary.seconds), { hint: plural(summary.stages.length, "stage") }),
+    card("Total time", duration(summary.seconds), { hint: plural(groupStages().length, "stage") }),
   );
 }
 
@@ -139,13 +139,24 @@ function showWarnings() {
 }
 
 
+/** Stages in the order of their first time; every model repeats some. */
+function groupStages() {
+  const groups = new Map();
+  for (const { name, seconds } of summary.stages) {
+    const group = groups.get(name) || { count: 0, seconds: 0 };
+    groups.set(name, { count: group.count + 1, seconds: group.seconds + seconds });
+  }
+  return [...groups];
+}
+
 function showStages() {
-  const longest = Math.max(...summary.stages.map((stage) => stage.seconds), 1e-9);
-  const rows = summary.stages.flatMap((stage) => {
+  const groups = groupStages();
+  const longest = Math.max(...groups.map(([, group]) => group.seconds), 1e-9);
+  const rows = groups.flatMap(([name, { count, seconds }]) => {
     const fill = make("i");
-    fill.style.width = `${(100 * stage.seconds) / longest}%`;
-    return [make("span", {}, capital(stage.name)),
-      make("span", { class: "track" }, fill), make("span", { class: "seconds" }, duration(stage.seconds))];
+    fill.style.width = `${(100 * seconds) / longest}%`;
+    return [make("span", {}, capital(name) + (count > 1 ? ` ×${count}` : "")),
+      make("span", { class: "track" }, fill), make("span", { class: "seconds" }, duration(seconds))];
   });
   const peak = Math.max(0, ...summary.stages.map((stage) => stage.peak_memory_mb || 0));
   byId("stages").append(make("div", { class: "time" }, ...rows));

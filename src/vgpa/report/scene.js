@@ -44,7 +44,8 @@ function cameraTraces(cameras, corners, limit) {
   });
   return [
     {
-      type: "scatter3d", mode: "lines", hoverinfo: "skip", connectgaps: false, ...axes(STROKES),
+      type: "scatter3d", mode: "lines", hoverinfo: "text", connectgaps: false, ...axes(STROKES),
+      text: text.flatMap((words) => Array(STROKES.length).fill(words)),
       line: { width: 2, ...paint(STROKES.length) },
     },
     {
@@ -80,12 +81,24 @@ function startCamera() {
   };
   // Plotly looks through an angle of 45 degrees from top to bottom; a little is left free at the rim.
   const slope = 0.88 * Math.tan(Math.PI / 8);
-  const across = fit(0, (slope * byId("view3d").clientWidth) / byId("view3d").clientHeight);
-  const upward = fit(1, slope);
-  const distance = Math.max(across.distance, upward.distance);
-  const center = (k) => across.middle * right[k] + upward.middle * above[k];
+  const slopes = [(slope * byId("view3d").clientWidth) / byId("view3d").clientHeight, slope];
+  const distance = Math.max(...slopes.map((reach, k) => fit(k, reach).distance));
+  const isFit = (k) => (reach) => fit(k, reach).distance <= distance;
+  const [across, upward] = slopes.map((reach, k) => fit(k, tightest(reach, isFit(k))).middle);
+  const center = (k) => across * right[k] + upward * above[k];
   const vector = (value) => ({ x: value(0), y: value(1), z: value(2) });
   return { up: { x: 0, y: 0, z: 1 }, center: vector(center), eye: vector((k) => center(k) + distance * back[k]) };
+}
+
+/** About the smallest slope up to `slope` that still fits: seen through it, what is in view lies in the middle. */
+function tightest(slope, isFit) {
+  let [tooSmall, enough] = [0, slope];
+  for (let step = 0; step < 10; step += 1) {
+    const between = (tooSmall + enough) / 2;
+    if (isFit(between)) enough = between;
+    else tooSmall = between;
+  }
+  return enough;
 }
 
 /** About `most` points of an array in plotly's units, in which the box's longest side is 1 and its middle 0. */

@@ -1,0 +1,106 @@
+"""Narrow passages of a view graph: where a few edges decide how all that lies behind them is turned.
+
+Averaging moves all cameras a little at a time. It cannot turn one half of a street against the other to see whether the
+edges it refuses were the right ones, and the few it believes the wrong ones. That is tried here, one passage at a time:
+a refused edge names two cameras; the narrowest passage between them (a minimum cut of the agreement of all edges) says
+what lies behind; that part is turned as a whole until the refused edge agrees, and the turn is kept where the evidence
+of all edges prefers it. No randomness, no ground truth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+from vgpa.averaging.rotations import average_rotations
+from vgpa.geometry.rotation import FloatArray
+from vgpa.scene import ViewGraph
+
+MAX_EDGES = 3000
+"""Larger graphs hold together by many edges everywhere, and their cuts take long."""
+MAX_TURNS = 8
+MAX_REFUSED = 60
+"""Refused edges that are tried, those with the most evidence first."""
+REFUSED_AGREEMENT = 0.1
+"""An edge is refused where less than this part of its evidence agrees."""
+MIN_GAIN = 1e-2
+TYPICAL_INLIERS = 30.0
+FLOW_UNITS = 1e4
+"""Flows are whole numbers: so many make one unit of evidence."""
+
+
+def edge_evidence(graph: ViewGraph) -> FloatArray:
+    """(num_edges,) how much an edge counts: more with more inliers, though less and less so."""
+    return np.log1p(graph.num_inliers / TYPICAL_INLIERS)
+
+
+def edge_losses(graph: ViewGraph, rotation: FloatArray, sigma_deg: float) -> FloatArray:
+    """(num_edges,) bounded (Geman-McClure) disagreement with the rotations (n, 3, 3), times the evidence."""
+    squared = graph.rotation_residuals_deg(rotation) ** 2
+    return edge_evidence(graph) * squared / (squared + sigma_deg**2)
+
+
+def turn_behind_passages(graph: ViewGraph, rotation: FloatArray, sigma_deg: float) -> FloatArray:
+    """Rotations (n, 3, 3) that more of the evidence agrees with, or the given ones.
+
+    Args:
+        graph: connected.
+        rotation: (n, 3, 3) averaged world-to-camera rotations.
+        sigma_deg: Geman-McClure scale.
+    """
+    if graph.num_edges > MAX_EDGES:
+        return rotation
+    for _ in range(MAX_TURNS):
+        turned = _find_turn(graph, rotation, sigma_deg)
+        if turned is None:
+            break
+        settled = average_rotations(graph, turned, sigma_deg, is_start_close=True)
+        before, after = (edge_losses(graph, r, sigma_deg).sum() for r in (rotation, settled))
+        if after >= before - MIN_GAIN:
+            break
+        rotation = settled
+    return rotation
+
+
+def _find_turn(graph: ViewGraph, rotation: FloatArray, sigma_deg: float) -> FloatArray | None:
+    """The turn behind one passage that lowers the loss of all edges most; None where none does."""
+    loss, evidence = edge_losses(graph, rotation, sigma_deg), edge_evidence(graph)
+    agreement = evidence - loss
+    refused = np.flatnonzero(agreement < REFUSED_AGREEMENT * evidence)
+    refused = refused[np.argsort(-evidence[refused], kind="stable")][:MAX_REFUSED]
+    best, lowest = None, loss.sum() - MIN_GAIN
+    while len(refused):
+        is_behind = _cut_narrowest(graph, agreement, refused[0])
+        at_i, at_j = is_behind[graph.edge_index[:, refused]]
+        for edge in refused[at_i != at_j]:
+            turned = _turn(graph, rotation, is_behind, edge)
+            total = edge_losses(graph, turned, sigma_deg).sum()
+            if total < lowest:
+                best, lowest = turned, total
+        refused = refused[at_i == at_j]
+    return best
+
+
+def _cut_narrowest(graph: ViewGraph, agreement: FloatArray, edge: int) -> NDArray[np.bool_]:
+    """(n,) the cameras on the far side of the narrowest passage between the two ends of an edge, its second one's."""
+    i, j = graph.edge_index
+    capacity = (FLOW_UNITS * agreement).astype(np.int32) + 1
+    ends = (np.concatenate([i, j]), np.concatenate([j, i]))
+    room = coo_array((np.tile(capacity, 2), ends), shape=(graph.num_images,) * 2).tocsr()
+    left = room - maximum_flow(room, i[edge], j[edge]).flow
+    left.data = np.where(left.data > 0, 1, 0)
+    left.eliminate_zeros()
+    is_behind = np.ones(graph.num_images, dtype=np.bool_)
+    is_behind[breadth_first_order(left, i[edge], return_predecessors=False)] = False
+    return is_behind
+
+
+def _turn(graph: ViewGraph, rotation: FloatArray, is_behind: NDArray[np.bool_], edge: int) -> FloatArray:
+    """The rotations with all cameras behind turned alike, so that the edge agrees."""
+    i, j = graph.edge_index[:, edge]
+    turn = rotation[j].T @ graph.cam_j_from_cam_i.rotation[edge] @ rotation[i]
+    turned = rotation.copy()
+    turned[is_behind] = rotation[is_behind] @ (turn if is_behind[j] else turn.T)
+    return turned
