@@ -30,9 +30,9 @@ from reliability_runs import (
 )
 from tests.hostile.originals import make_walk
 
-NUM_KILLS, NUM_INTERRUPTS, NUM_FULL, NUM_SMALL, NUM_WORKERS, NUM_RAY = 50, 12, 12, 12, 6, 3
-SMALLEST_MB, LARGEST_MB = 350, 1150
-"""Limits of memory that are tried: below, Python itself does not start; above, the run succeeds."""
+NUM_KILLS, NUM_INTERRUPTS, NUM_FULL, NUM_WORKERS, NUM_RAY = 50, 12, 12, 6, 3
+MEMORY_LIMITS_MB = (300, 600, 900, *range(1024, 1104, 8))
+"""The first ones are refused at once, the last ones suffice nearly or just so."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,7 @@ def _stop(reference: Reference, out: Path, number: int) -> Run:
 
 
 def _small_memory(reference: Reference, out: Path, number: int) -> Run:
-    limit_mb = SMALLEST_MB + (LARGEST_MB - SMALLEST_MB) * number // NUM_SMALL
-    return run_to_end(reference.command(out), memory_mb=limit_mb)
+    return run_to_end(reference.command(out), memory_mb=MEMORY_LIMITS_MB[number])
 
 
 def _full_file_limit(reference: Reference, out: Path, number: int) -> Run:
@@ -168,8 +167,8 @@ def _closed(folder: Path) -> Iterator[None]:
 def _kill_share(reference: Reference, out: Path, number: int) -> Run:
     """A worker of a batch system, which computes one of two shares of the features, is killed."""
     share = ("--shard", f"{1 + number % 2}/2", "--step", "features")
-    run = interrupt([*reference.command(out), *share], signal.SIGKILL, Random(number).uniform(0.2, 0.6) * reference.seconds)
-    return run
+    moment_s = Random(number).uniform(0.2, 0.6) * reference.seconds
+    return interrupt([*reference.command(out), *share], signal.SIGKILL, moment_s)
 
 
 def _kill_worker(reference: Reference, out: Path, number: int) -> Run:
@@ -181,7 +180,7 @@ FAULTS: dict[str, tuple[int, Disturb]] = {
     "SIGINT (Ctrl-C)": (NUM_INTERRUPTS, _stop),
     "disk full (its own file system)": (NUM_FULL, _full_disk),
     "file size limit": (NUM_FULL, _full_file_limit),
-    "memory limit": (NUM_SMALL, _small_memory),
+    "memory limit": (len(MEMORY_LIMITS_MB), _small_memory),
     "read-only output folder": (2, _read_only),
     "SIGKILL of a batch worker in its share": (NUM_WORKERS, _kill_share),
     "Ray worker killed in its share": (NUM_RAY, _kill_worker),

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from vgpa.colmap.model import read_model
     from vgpa.config import Config, default, fast, paper
     from vgpa.errors import VgpaError
-    from vgpa.evaluate import evaluate
     from vgpa.network.posenet import PoseNet
     from vgpa.pipeline import Result, map_database, reconstruct
     from vgpa.scene import ImageSet, Poses, Reconstruction, Tracks, ViewGraph
@@ -28,7 +27,6 @@ _HOME = {
     "VgpaError": "vgpa.errors",
     "ViewGraph": "vgpa.scene",
     "default": "vgpa.config",
-    "evaluate": "vgpa.evaluate",
     "fast": "vgpa.config",
     "map_database": "vgpa.pipeline",
     "paper": "vgpa.config",
@@ -47,7 +45,6 @@ __all__ = [
     "VgpaError",
     "ViewGraph",
     "default",
-    "evaluate",
     "fast",
     "map_database",
     "paper",

@@ -7,6 +7,7 @@ code; from Python it is an ordinary exception. Anything else that escapes is a b
 from __future__ import annotations
 
 import errno
+import resource
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,15 +61,30 @@ def faults_explained() -> Iterator[None]:
     """
     try:
         yield
-    except (MemoryError, OSError, sqlite3.Error, RuntimeError) as error:
+    except (MemoryError, OSError, ImportError, sqlite3.Error, RuntimeError) as error:
         explained = _explain(error)
         if explained is None:
             raise
         raise explained from error
 
 
+def require_memory() -> None:
+    """Raise a sentence for the user where a limit (ulimit -v) leaves too little memory for the libraries to load.
+
+    They would hang or crash without a word.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
+        raise ResourceError(
+            f"Memory is limited to {limit // 2**20} MB, and {MIN_ADDRESS_SPACE // 2**20} MB are needed at least",
+            "Raise the limit (ulimit -v)",
+        )
+
+
+MIN_ADDRESS_SPACE = 2**30
+"""Bytes of addresses that the libraries take, whatever the input."""
 AGAIN = "then give the same command again; what was computed is kept"
-NO_MEMORY = ("allocate memory", "bad_alloc", "can't start new thread")
+NO_MEMORY = ("allocate memory", "bad_alloc", "can't start new thread", "failed to map segment")
 """What libraries say when memory is short, where they do not raise MemoryError."""
 NO_DATABASE = "No registered database factory succeeded"
 """What pycolmap says when it cannot open a database, whatever the reason."""

@@ -197,6 +197,19 @@ def test_the_documented_method_stands_in_a_table(synthetic_database: tuple[Path,
     assert [(row["method"], float(row["registered"])) for row in rows] == [("glomap_plus", 12)]
 
 
+def test_a_surveyed_scene_stands_beside_the_papers_figures(data_dir: Path, tmp_path: Path) -> None:
+    options = ("--scenes", "entry-P10", "--methods", "default")
+    code, rows = fill("strecha_blendedmvs", data_dir / "scenes", tmp_path, *options)
+    assert code == 0
+    (own,) = here(rows, "entry-P10")
+    assert own["num_images"] == own["registered"].removesuffix(".0") == "10"
+    assert float(own["rotation_deg"]) < 0.04
+    assert float(own["translation"]) < 0.012
+    assert 0 < float(own["outlier_percent"]) < 10
+    assert len([row for row in rows if row["source"] == "paper"]) == 7
+    assert "Reference of entry-P10: survey" in (tmp_path / "strecha_blendedmvs.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -212,3 +225,11 @@ def test_a_wrong_request_is_a_sentence(
 ) -> None:
     assert run(["benchmark", "onedsfm", "--data", str(track_root), "-o", str(tmp_path), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_imported_poses_have_no_place_in_the_ablation(
+    track_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["benchmark", "ablation", "--data", str(track_root), "-o", str(tmp_path)]
+    assert run([*command, "--import", f"VGGT={tmp_path}"]) == 2
+    assert "compares networks" in capsys.readouterr().err

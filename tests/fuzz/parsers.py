@@ -37,11 +37,13 @@ PHOTO_SIZE_PX = (48, 40)
 
 
 def _read_photo(path: Path) -> None:
+    """Everything that happens to a photo on its way to features; pycolmap decodes it whole."""
     with silenced():
         problem = find_problem(path)
         if problem is not None:
             raise InputError(problem, "")
         read_facts(path, "SIMPLE_RADIAL")
+        pycolmap.Bitmap.read(path, as_rgb=False)
 
 
 def _damaged(path: Path, read: Callable[[Path], object]) -> Try:

@@ -70,6 +70,8 @@ def _make_methods(table: Table, request: Request) -> tuple[Method, ...]:
     names: Sequence[str] = request.methods or table.methods
     methods: list[Method] = []
     if table.name == "ablation":
+        if request.imports:
+            raise InputError("The ablation compares networks, not imported poses", "Leave --import out")
         methods += [parse_network(name, request.weights_dir) for name in names]
     else:
         methods += [parse_method(name) for name in names]

@@ -79,6 +79,20 @@ def point_of_keypoint(problem: Problem, model: Reconstruction) -> IntArray:
     return point_of
 
 
+def with_points(model: Reconstruction, points: Points) -> Reconstruction:
+    """The model and further points under its poses, in grey."""
+    first, second = model.tracks, points.tracks
+    grey = np.full((len(points.xyz), 3), 128, dtype=np.uint8)
+    tracks = Tracks(
+        np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
+        np.concatenate([first.image_idx, second.image_idx]),
+        np.concatenate([first.keypoint_idx, second.keypoint_idx]),
+    )
+    xyz: FloatArray = np.concatenate([model.xyz, points.xyz])
+    error_px = np.concatenate([model.error_px, points.error_px])
+    return replace(model, tracks=tracks, xyz=xyz, error_px=error_px, color=np.concatenate([model.color, grey]))
+
+
 def _pairs_of(problem: Problem, model: Reconstruction, is_new: NDArray[np.bool_], config: Config) -> Problem:
     """The pairs of the new images that agree with the poses."""
     own = problem.select_edges(np.asarray(is_new[problem.view_graph.edge_index].any(axis=0)))
@@ -104,7 +118,7 @@ def _grow(problem: Problem, model: Reconstruction, poses: Poses, fresh: Tracks, 
     mean = np.bincount(tracks.track_idx, errors, len(tracks)) / np.maximum(tracks.lengths, 1)
     error_px[touched] = np.where(np.isfinite(mean[touched]), mean[touched], error_px[touched])
     grown = replace(model, poses=poses, tracks=tracks, error_px=error_px)
-    return _with_points(grown, points)
+    return with_points(grown, points)
 
 
 def _observations_that_fit(
@@ -148,16 +162,3 @@ def _settle(model: Reconstruction, problem: Problem, is_new: NDArray[np.bool_], 
         "huber", SETTLING_SCALE_PX, last.tolerance, last.max_iterations, is_free, config.num_threads
     )
     return bundle_adjust(model.select_points(chosen), problem.keypoints, options, free_images=is_new)
-
-
-def _with_points(model: Reconstruction, points: Points) -> Reconstruction:
-    first, second = model.tracks, points.tracks
-    grey = np.full((len(points.xyz), 3), 128, dtype=np.uint8)
-    tracks = Tracks(
-        np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
-        np.concatenate([first.image_idx, second.image_idx]),
-        np.concatenate([first.keypoint_idx, second.keypoint_idx]),
-    )
-    xyz: FloatArray = np.concatenate([model.xyz, points.xyz])
-    error_px = np.concatenate([model.error_px, points.error_px])
-    return replace(model, tracks=tracks, xyz=xyz, error_px=error_px, color=np.concatenate([model.color, grey]))

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vgpa.colmap.resection import Resection, resect
 from vgpa.config import Config, ReintegrateConfig
@@ -20,6 +19,7 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import IntArray
 from vgpa.mapping.agreement import median_disagreement_deg
 from vgpa.mapping.extend import extend_model, links_to_points
+from vgpa.mapping.short_tracks import add_short_tracks
 from vgpa.scene import Poses, Problem, Reconstruction
 
 
@@ -33,6 +33,7 @@ def reintegrate(problem: Problem, model: Reconstruction, config: Config) -> Reco
         return model
     num_links_tried = np.zeros(len(model.images), dtype=np.int64)
     while not model.poses.is_known.all():
+        model = add_short_tracks(problem, model, config)
         links = links_to_points(problem, model)
         num_links = np.bincount(links[0], minlength=len(model.images))
         # An image that did not fit gets another chance only with more to go by.
@@ -62,23 +63,32 @@ def place_images(problem: Problem, model: Reconstruction, links: IntArray, confi
         xy_px, xyz = problem.keypoints.xy_px[keypoint], model.xyz[point]
         is_free = is_alone and not config.mapping.fix_intrinsics
         answer = resect(model.images.camera_of(image_idx), xy_px, xyz, wanted.max_error_px, is_free)
-        if answer is None or not _is_enough(answer.num_inliers, len(xyz), wanted):
-            continue
-        placed = _with_image(model, image_idx, answer)
-        beside = problem.select_edges(_edges_of(problem, image_idx))
-        if median_disagreement_deg(beside, placed) <= wanted.max_rotation_error_deg:
-            model = placed
+        if answer is not None:
+            placed = _with_image(model, image_idx, answer)
+            if _is_believable(problem, placed, image_idx, answer.num_inliers / len(xyz), answer.num_inliers, wanted):
+                model = placed
     return model
 
 
-def _is_enough(num_inliers: int, num_links: int, wanted: ReintegrateConfig) -> bool:
-    """Many matches of which a good part agree, or fewer of which nearly all do."""
-    many = num_inliers >= max(wanted.min_num_inliers, wanted.min_inlier_ratio * num_links)
-    return many or num_inliers >= max(wanted.min_num_clear_inliers, wanted.min_clear_inlier_ratio * num_links)
-
-
-def _edges_of(problem: Problem, image_idx: int) -> NDArray[np.bool_]:
-    return np.asarray((problem.view_graph.edge_index == image_idx).any(axis=0))
+def _is_believable(
+    problem: Problem,
+    placed: Reconstruction,
+    image_idx: int,
+    inlier_ratio: float,
+    num_inliers: int,
+    wanted: ReintegrateConfig,
+) -> bool:
+    """Many points that nearly all agree need no second opinion; otherwise the view graph must agree too."""
+    are_many, are_clear = num_inliers >= wanted.min_num_inliers, inlier_ratio >= wanted.min_clear_inlier_ratio
+    if are_many and are_clear:
+        return True
+    is_enough = (
+        inlier_ratio >= wanted.min_inlier_ratio
+        if are_many
+        else are_clear and num_inliers >= wanted.min_num_clear_inliers
+    )
+    own = problem.select_edges(np.asarray((problem.view_graph.edge_index == image_idx).any(axis=0)))
+    return is_enough and median_disagreement_deg(own, placed) <= wanted.max_rotation_error_deg
 
 
 def _with_image(model: Reconstruction, image_idx: int, placed: Resection) -> Reconstruction:

@@ -19,6 +19,7 @@ from vgpa.mapping.extend import without_images
 from vgpa.mapping.principal_point import explains_principal_point
 from vgpa.mapping.triangulate import PointFilter, Points, keep_good, observation_errors_px, triangulate
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
+from vgpa.stages import advance
 
 MAX_COARSE_ERROR_PX, MAX_COARSE_SCALE_PX = 1000.0, 100.0
 COARSE_SHRINKAGE = 3.0
@@ -74,12 +75,15 @@ def build_model(
     """The model that the tracks support, from approximate poses."""
     given = _Given(images, keypoints, tracks, config, num_threads)
     model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
-    for settings in (*_coarse_rounds(model, given), *config.rounds[:-1]):
+    rounds = (*_coarse_rounds(model, given), *config.rounds[:-1])
+    for number, settings in enumerate(rounds):
+        advance(number, len(rounds) + 1)
         for _ in range(settings.max_runs):
             before, model = model, _run_round(model, given, settings, given.options(settings, model))
             # If lenses moved, the points of this round were found with others than it ends with.
             if _focal_change(before, model) < SETTLED_FOCAL_CHANGE:
                 break
+    advance(len(rounds), len(rounds) + 1)
     last = config.rounds[-1]
     options = given.options(last, model)
     if options.refine_intrinsics and explains_principal_point(model, keypoints, options, config):

@@ -47,10 +47,11 @@ function cellText(k) {
 const fewest = cells.inliers.reduce((a, b) => Math.min(a, b), Infinity);
 const most = cells.inliers.reduce((a, b) => Math.max(a, b), 1);
 
-const texts = matrix(cellText);
+let cellTexts = null; // made when the graph is first drawn, which is after the 3D view
 
 function graphTraces() {
-  const trace = { type: "heatmap", text: texts, hoverinfo: "text", hoverongaps: false, showscale: false };
+  cellTexts ??= matrix(cellText);
+  const trace = { type: "heatmap", text: cellTexts, hoverinfo: "text", hoverongaps: false, showscale: false };
   if (graphMode !== "Matches") {
     const residual = cells[graphMode === "Rotation" ? "rotation_deg" : "direction_deg"];
     return [{ ...trace, z: matrix((k) => residual[k]), colorscale: ERROR_SCALE, zmin: 0, zmax: MAX_SHOWN_DEG }];
