@@ -43,8 +43,8 @@ def measure() -> str:
     num = sum(sum(row.ends.values()) for row in [*photos.values(), *files.values()])
     return "\n".join(
         [
-            f"{num} hostile files, {num_bad} complaints (a hang, a crash, a traceback, more than one sentence, or another "
-            "end than the right one).",
+            f"{num} hostile files, {num_bad} complaints (a hang, a crash, a traceback, more than one sentence, or an "
+            "end that is not the right one).",
             "",
             "Photos, all of them in one folder beside six healthy ones, which were all registered:",
             "",

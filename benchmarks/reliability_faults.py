@@ -28,6 +28,7 @@ from reliability_runs import (
     run_to_end,
     tmpfs,
 )
+
 from tests.hostile.originals import make_walk
 
 NUM_KILLS, NUM_INTERRUPTS, NUM_FULL, NUM_WORKERS, NUM_RAY = 50, 12, 12, 6, 3
@@ -69,13 +70,13 @@ def measure() -> str:
             print(rows[-1])
     return "\n".join(
         [
-            f"Runs of `vgpa reconstruct` on five photos ({reference.seconds:.1f} s undisturbed), each disturbed once. After "
-            "each, the folder is checked (the database by sqlite, models and reports by reading them), the same command "
-            "is given again, and its database and model are compared with those of the undisturbed run. Every second "
-            "kill, Ctrl-C and full disk hits a folder that holds the result of an earlier run, which must stay until the "
-            "new one is complete.",
+            f"Runs of `vgpa reconstruct` on five photos ({reference.seconds:.1f} s undisturbed), each disturbed once. "
+            "After each, the folder is checked (the database by sqlite, models and reports by reading them), the same "
+            "command is given again, and its database and model are compared with those of the undisturbed run, byte "
+            "by byte. Every second trial hits a folder that holds the result of an earlier run, which must stay until "
+            "the new one is complete.",
             "",
-            "| fault | tries | hit before the end | clear message | data lost | rerun equals undisturbed run | complaints |",
+            "| fault | tries | hit before the end | clear message | data lost | rerun is equal | complaints |",
             "|---|---|---|---|---|---|---|",
             *rows,
         ]
@@ -121,7 +122,6 @@ def _kill(reference: Reference, out: Path, number: int) -> Run:
 
 def _stop(reference: Reference, out: Path, number: int) -> Run:
     return interrupt(reference.command(out), signal.SIGINT, reference.moment(number))
-
 
 
 def _small_memory(reference: Reference, out: Path, number: int) -> Run:

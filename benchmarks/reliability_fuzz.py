@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from tests.fuzz.more_parsers import MORE_PARSERS
 from tests.fuzz.parsers import PARSERS
 from tests.fuzz.targets import Target, is_accepted
 from tests.fuzz.types import TYPES
@@ -48,7 +49,7 @@ class Found:
 
 def measure(num_inputs: int) -> str:
     """The section of the page."""
-    targets = [*PARSERS, *TYPES]
+    targets = [*PARSERS, *MORE_PARSERS, *TYPES]
     warnings.simplefilter("ignore")
     speed = {target.name: _speed(target) for target in targets}
     share = _shares(speed, num_inputs)
@@ -61,10 +62,10 @@ def measure(num_inputs: int) -> str:
     num_bugs = sum(sum(found.bugs.values()) for _, found in rows)
     return "\n".join(
         [
-            f"{total:,} inputs, {num_bugs} of which crashed, hung (more than {HANG_S:.0f} s) or raised anything but the "
-            "promised error. Inputs are healthy files with a few changes: odd numbers written over them, bytes flipped, "
-            "cut out, repeated or cut off; cells and arrays with odd values; arrays of odd shapes and types. Input k of "
-            "a target is drawn from seed k.",
+            f"{total:,} inputs, {num_bugs} of which crashed, hung (more than {HANG_S:.0f} s) or raised anything but "
+            "the promised error. Inputs are healthy files with a few changes: odd numbers written over them, bytes "
+            "flipped, cut out, repeated or cut off; cells and arrays with odd values; arrays of odd shapes and types. "
+            "Input k of a target is drawn from seed k.",
             "",
             "| target | inputs | accepted | refused | crashes, hangs, other errors |",
             "|---|---|---|---|---|",

@@ -70,11 +70,12 @@ def measure() -> str:
     ]
     return "\n".join(
         [
-            f"The {len(hostile)} hostile photos and {NUM_HEALTHY} healthy ones in one folder, through `vgpa reconstruct` "
-            "and through pycolmap (extract_features, match_exhaustive, incremental_mapping), both with default settings.",
+            f"The {len(hostile)} hostile photos and {NUM_HEALTHY} healthy ones in one folder, through "
+            "`vgpa reconstruct` and through pycolmap (extract_features, match_exhaustive, incremental_mapping), both "
+            "with default settings.",
             "",
-            "| pipeline | how it ended | time | odd but usable photos with features | photos left out with a reason for the "
-            "user | healthy photos registered |",
+            "| pipeline | how it ended | time | odd but usable photos with features | photos left out, with a reason | "
+            "healthy photos registered |",
             "|---|---|---|---|---|---|",
             *rows,
         ]

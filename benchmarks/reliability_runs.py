@@ -96,7 +96,13 @@ def run_to_end(command: Sequence[str], memory_mb: int | None = None, file_size: 
     prefix = GIVE_UP_RIGHTS if os.getuid() == 0 and IS_BOUND else ()
     try:
         done = subprocess.run(
-            [*prefix, *command], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, preexec_fn=limit, check=False
+            [*prefix, *command],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            preexec_fn=limit,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return Run(1, "it hangs")

@@ -134,12 +134,12 @@ class ReintegrateConfig:
     """Matches to points that must agree."""
     min_inlier_ratio: float = 0.25
     """Part of all its matches to points that must agree."""
-    min_num_clear_inliers: int = 15
+    min_num_clear_inliers: int = 12
     """Matches that suffice where the next part of them agree."""
     min_clear_inlier_ratio: float = 0.8
     """Part of all its matches to points that must agree where they are few."""
     max_rotation_error_deg: float = 5.0
-    """Median disagreement with the verified pairs between it and registered neighbours."""
+    """Disagreement with the best third of the verified matches between it and registered neighbours."""
 
 
 @dataclass(frozen=True)

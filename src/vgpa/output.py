@@ -60,7 +60,7 @@ def stage_poses(part: Part, num_images: int) -> dict[str, Poses]:
     """
     if part.averaged.start == "model":
         return {}
-    stages: dict[str, Poses | None] = {"network": getattr(part, "predicted", None), "averaged": part.averaged.poses}
+    stages: dict[str, Poses | None] = {"network": part.predicted, "averaged": part.averaged.poses}
     return {name: poses.scatter(part.image_idx, num_images) for name, poses in stages.items() if poses is not None}
 
 

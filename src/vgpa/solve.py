@@ -20,21 +20,20 @@ from vgpa.config import Config
 from vgpa.errors import NoModelError
 from vgpa.frontend.graph import EdgeFilter, select_reliable_edges
 from vgpa.frontend.tracks import build_tracks
-from vgpa.geometry.rigid import Rigid
 from vgpa.mapping.extend import extend_model
 from vgpa.mapping.join import joint_poses, with_cameras_of
 from vgpa.mapping.reintegrate import reintegrate
 from vgpa.mapping.rounds import build_model, readjust
 from vgpa.mapping.safety import doubtful_cameras, remove_wrong_cameras
 from vgpa.mapping.triangulate import PointFilter, triangulate
-from vgpa.scene import ImageState, Problem, Reconstruction, Tracks, ViewGraph
+from vgpa.scene import ImageState, Poses, Problem, Reconstruction, Tracks, ViewGraph
 from vgpa.stages import StageLog
 
 MIN_GROUP_SIZE = 3
 """Images that a group beside the largest must have, and register, to get a model of its own."""
 
 
-READJUST_GROWTH = 1.05
+READJUST_GROWTH = 1.02
 """Growth by re-integration from which on the whole model is adjusted once more: what came back moves the rest."""
 
 _STATE_OF_GIVEN = {ImageState.FAILED_AVERAGING: ImageState.NOT_PLACED}
@@ -52,6 +51,7 @@ class Part:
         averaged: the averaged poses of the group's images, in their order.
         tracks: the tracks that were triangulated.
         is_suspicious: (num_images,) images that were taken out because their cameras were clearly wrong.
+        predicted: the network's poses of the group's images, in their order; None where a model was given.
     """
 
     model: Reconstruction
@@ -60,6 +60,7 @@ class Part:
     averaged: Averaged
     tracks: Tracks
     is_suspicious: NDArray[np.bool_]
+    predicted: Poses | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +166,7 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
         group: the group's reliable edges; image_idx: its images.
     """
     with log.stage("average poses"):
-        averaged = _average(group, image_idx, config)
+        predicted, averaged = _average(group, image_idx, config)
     trusted = group.select_edges(averaged.is_edge_kept)
     with log.stage("build tracks"):
         tracks = build_tracks(trusted, config.graph)
@@ -183,7 +184,7 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
                 extended = reintegrate(problem, adjusted, config)
             model = remove_wrong_cameras(problem, extended)
             seen = seen | extended.poses.is_known
-    return Part(model, image_idx, group.view_graph, averaged, tracks, seen & ~model.poses.is_known)
+    return Part(model, image_idx, group.view_graph, averaged, tracks, seen & ~model.poses.is_known, predicted)
 
 
 def _add(parts: list[Part], part: Part, problem: Problem, config: Config, log: StageLog) -> list[Part]:
@@ -202,14 +203,12 @@ def _add(parts: list[Part], part: Part, problem: Problem, config: Config, log: S
     return [*parts, part]
 
 
-def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> Averaged:
-    """Poses of the group's images, which are numbered 0, 1, ... within it."""
+def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> tuple[Poses, Averaged]:
+    """The network's and the averaged poses of the group's images, which are numbered 0, 1, ... within it."""
     graph, _ = problem.view_graph.subgraph(image_idx)
-
-    def predict(view_graph: ViewGraph) -> Rigid:
-        return predict_poses(view_graph, config.averaging, config.device)
-
-    return average(graph, Evidence(problem.matches, match_rays(problem)), config.averaging, predict)
+    predicted = predict_poses(graph, config.averaging, config.device)
+    evidence = Evidence(problem.matches, match_rays(problem))
+    return Poses.of_all(predicted), average(graph, evidence, config.averaging, lambda _: predicted)
 
 
 def _with_points(reliable: Problem, model: Reconstruction, config: Config) -> Reconstruction:

@@ -70,13 +70,13 @@ def _photos(form: str) -> Target:
 def _exif(folder: Path) -> Try:
     """The EXIF block of a JPEG alone."""
     path, whole = folder / "photo.jpg", make_photo(make_picture(PHOTO_SIZE_PX))
-    start = whole.index(b"Exif\0\0") + 6
-    end = 4 + int.from_bytes(whole[4:6], "big")
+    start = whole.index(b"Exif\0\0")
+    end = start - 2 + int.from_bytes(whole[start - 2 : start], "big")
 
     def attempt(random: Random) -> None:
-        block = mutate(random, whole[start:end])[:60_000]
-        length = (len(block) + 8).to_bytes(2, "big")
-        path.write_bytes(whole[:4] + length + whole[6:start] + block + whole[end:])
+        block = whole[start : start + 6] + mutate(random, whole[start + 6 : end])[:60_000]
+        length = (len(block) + 2).to_bytes(2, "big")
+        path.write_bytes(whole[: start - 2] + length + block + whole[end:])
         _read_photo(path)
 
     return attempt

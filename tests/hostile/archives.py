@@ -24,15 +24,16 @@ def make_track_files(folder: Path) -> list[Hostile]:
     """Write hostile npz files of tracks into the folder."""
     folder.mkdir(parents=True)
     whole = _zipped(make_tracks())
+    calibrated = {"Ns.npy": _npy("'<f8'", (3, 3, 3), make_tracks()["Ns"].tobytes())}
     contents = {
         **dict(_bad_arrays()),
         **_damaged(whole),
-        "objects": _zipped_raw({"M.npy": _npy("'|O'", (6, 60), RUNS_CODE), "Ns.npy": _npy("'<f8'", (3, 3, 3), bytes(216))}),
-        "claims-millions": _zipped_raw({"M.npy": _npy("'<f8'", (6, 10**12), b""), "Ns.npy": _npy("'<f8'", (3, 3, 3), bytes(216))}),
-        "claims-negative": _zipped_raw({"M.npy": _npy("'<f8'", (-6, 60), bytes(8)), "Ns.npy": _npy("'<f8'", (3, 3, 3), bytes(216))}),
+        "objects": _zipped_raw(calibrated | {"M.npy": _npy("'|O'", (6, 60), RUNS_CODE)}),
+        "claims-millions": _zipped_raw(calibrated | {"M.npy": _npy("'<f8'", (6, 10**12), b"")}),
+        "claims-negative": _zipped_raw(calibrated | {"M.npy": _npy("'<f8'", (-6, 60), bytes(8))}),
         "code-in-header": _zipped_raw({"M.npy": _npy("__import__('os').system('touch pwned')", (6, 60), b"")}),
         "zip-bomb": _zipped_raw({"M.npy": bytes(2**26), "Ns.npy": bytes(2**26)}),
-        "names-outside": _zipped_raw({"../../pwned.npy": b"x", "/etc/pwned.npy": b"x"}),
+        "members-outside": _zipped_raw({"../../pwned.npy": b"x", "/etc/pwned.npy": b"x"}),
     }
     return _written(folder, contents, ".npz", "hostile tracks (npz)")
 
@@ -84,7 +85,7 @@ def make_weight_files(folder: Path) -> list[Hostile]:
         "header-no-json": struct.pack("<Q", length) + b"x" * length + data,
         "header-deep": _safetensors_raw(b'{"a":' * 100_000, data),
         "claims-millions": _safetensors(header | {tensor: claims}, data),
-        "overlapping": _safetensors({name: header[tensor] for name in ("a", "b")}, data),
+        "overlapping": _safetensors(dict.fromkeys(("a", "b"), header[tensor]), data),
         "pickle": RUNS_CODE,
         "no-metadata": _safetensors({name: value for name, value in header.items() if name != "__metadata__"}, data),
         "unknown-kind": _safetensors(header | {"__metadata__": {"kind": "<b>", "config": "{}"}}, data),
@@ -126,20 +127,25 @@ def make_hloc_folders(folder: Path) -> list[Hostile]:
     return made
 
 
+def _claim(*shape: int) -> dict[str, object]:
+    """A dataset that claims a shape and stores nothing."""
+    return {"shape": shape, "dtype": "i4", "chunks": (64, 2)[: len(shape)]}
+
+
 HLOC_CHANGES: dict[str, tuple[str, str, dict[str, object] | None]] = {
     "keypoints missing": ("features.h5", "a.png/keypoints", None),
     "keypoints of three columns": ("features.h5", "a.png/keypoints", {"data": np.zeros((20, 3))}),
     "keypoints that are NaN": ("features.h5", "a.png/keypoints", {"data": np.full((20, 2), np.nan)}),
     "keypoints far outside": ("features.h5", "a.png/keypoints", {"data": np.full((20, 2), 1e30)}),
     "keypoints in text": ("features.h5", "a.png/keypoints", {"data": np.full((20, 2), b"x")}),
-    "keypoints without end": ("features.h5", "a.png/keypoints", {"shape": (2**40, 2), "dtype": "f4", "chunks": (64, 2)}),
+    "keypoints without end": ("features.h5", "a.png/keypoints", _claim(2**40, 2)),
     "another image size": ("features.h5", "a.png/image_size", {"data": np.array([9999, 9999])}),
     "image size that is NaN": ("features.h5", "a.png/image_size", {"data": np.array([np.nan, 1])}),
     "matches missing": ("matches.h5", "a.png/b.png/matches0", None),
     "matches to nowhere": ("matches.h5", "a.png/b.png/matches0", {"data": np.full(20, 9999)}),
     "matches below -1": ("matches.h5", "a.png/b.png/matches0", {"data": np.full(20, -7)}),
     "matches too many": ("matches.h5", "a.png/b.png/matches0", {"data": np.zeros(99, dtype=np.int64)}),
-    "matches without end": ("matches.h5", "a.png/b.png/matches0", {"shape": (2**40,), "dtype": "i4", "chunks": (64,)}),
+    "matches without end": ("matches.h5", "a.png/b.png/matches0", _claim(2**40)),
 }
 
 

@@ -80,7 +80,7 @@ def make_database(path: Path, model: Path | None = None, num_images: int = NUM_I
 def make_tracks() -> dict[str, np.ndarray]:
     """The arrays of a RESfM scene: three calibrated images of points in front of them."""
     rng = np.random.default_rng(0)
-    xyz = rng.uniform(-1, 1, (NUM_POINTS, 3)) + (0, 0, 5)
+    xyz = rng.uniform(-1, 1, (NUM_POINTS, 3)) + np.array([0.0, 0, 5])
     calibration = np.array([[500.0, 0, 320], [0, 500, 240], [0, 0, 1]])
     rows = []
     for shift in (0.0, 0.5, 1.0):

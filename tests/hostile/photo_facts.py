@@ -72,7 +72,9 @@ def _focal(value: object) -> dict[str, dict[int, object]]:
     }
 
 
-def _position(latitude: tuple[object, ...], longitude: tuple[object, ...], **more: object) -> dict[str, dict[int, object]]:
+def _position(
+    latitude: tuple[object, ...], longitude: tuple[object, ...], **more: object
+) -> dict[str, dict[int, object]]:
     tags = {
         ExifTags.GPS.GPSLatitudeRef: "N",
         ExifTags.GPS.GPSLatitude: latitude,

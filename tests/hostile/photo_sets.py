@@ -103,7 +103,11 @@ def _two_scenes(folder: Path) -> TrueCameras:
     """Two places that have nothing in common, in one folder."""
     first = _walk(folder / "first", range(NUM_PHOTOS))
     second = _walk(folder / "second", range(16, 16 + NUM_PHOTOS), seed=7)
-    return {f"{place}/{name}": pose for place, poses in (("first", first), ("second", second)) for name, pose in poses.items()}
+    return {
+        f"{place}/{name}": pose
+        for place, poses in (("first", first), ("second", second))
+        for name, pose in poses.items()
+    }
 
 
 def _video(folder: Path) -> TrueCameras:

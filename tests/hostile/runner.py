@@ -98,7 +98,8 @@ def _serve() -> None:
 
     for line in sys.stdin:
         fields = json.loads(line)
-        print(json.dumps(asdict(_fork(run, Command(**fields)))), flush=True)
+        sys.stdout.write(json.dumps(asdict(_fork(run, Command(**fields)))) + "\n")
+        sys.stdout.flush()
 
 
 def _fork(run: object, command: Command) -> Ended:

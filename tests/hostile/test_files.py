@@ -9,7 +9,7 @@ import pytest
 from tests.hostile.commands import Case, make_cases
 from tests.hostile.runner import Ended, run_commands
 
-PARTS = {"databases": 60, "tracks": 25, "weights": 20, "hloc": 25, "models": 40}
+PARTS = {"databases": 60, "tracks": 25, "weights": 20, "hloc": 25, "models": 40, "healthy": 5}
 """Folders of the corpus, and how many cases they hold at least."""
 
 

@@ -33,6 +33,13 @@ def test_minutes_alone_mean_until_the_time_is_up() -> None:
     assert parse_options(["-o", "a", "--minutes", "8", "--steps", "9"]).schedule.num_steps == 9
 
 
+def test_places_can_be_chosen_and_weighed() -> None:
+    worlds = parse_options(["-o", "a", "--kinds", "street", "street", "plaza", "--max-wrong", "0.5"]).worlds
+    assert (worlds.kinds, worlds.max_wrong_part) == (("street", "street", "plaza"), 0.5)
+    with pytest.raises(InputError, match="castle"):
+        parse_options(["-o", "a", "--kinds", "castle"])
+
+
 def test_every_kind_of_network_can_be_chosen() -> None:
     sizes = ["-o", "a", "--width", "64", "--layers", "5"]
     assert parse_options(sizes).network == PoseNetConfig(width=64, num_layers=5)

@@ -13,8 +13,8 @@ from vgpa.geometry.rotation import FloatArray, IntArray, multiply
 
 PIECE = 1_000_000
 """Candidates looked up at a time."""
-MAX_NUM_CANDIDATES = 10_000_000
-"""To judge edges, of more candidates an even part is looked at: seconds, and enough."""
+MAX_NUM_CANDIDATES = 3_000_000
+"""To judge edges, of more candidates an even part is looked at: half a second, and enough."""
 MAX_CLOSING_ERROR_DEG = 5.0
 PRIOR_NUM_CLOSED, PRIOR_NUM_TRIPLETS = 0.5, 2.0
 """What an edge is given before its triplets speak: in no triplet, it counts as right with a chance of a quarter."""

@@ -20,6 +20,9 @@ SMALL_ROTATION_DEG = 2.0
 """Rotation residuals below this need no second opinion."""
 MAX_ERROR_PX = 8.0
 """Distance from its epipolar line at which a match still fits."""
+MIN_AGREEING = 1 / 3
+"""Part of its edges that must speak for an image's place. Not half: most pairs of an image can be wrong, and
+then those that are right still agree with each other and with the points."""
 MIN_FITTING = 0.5
 """Part of an edge's matches that must fit. By chance two or three in a hundred do."""
 
@@ -35,17 +38,18 @@ def disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
     return residual
 
 
-def median_disagreement_deg(problem: Problem, model: Reconstruction) -> float:
-    """Median over the verified matches between posed images of what their edges say; NaN if there are none.
+def common_disagreement_deg(problem: Problem, model: Reconstruction) -> float:
+    """What `MIN_AGREEING` of the edges between posed images disagree by at most; NaN if there are none.
 
-    Edges count by their matches, for those with few are often wrong, and there may be many of them.
+    Edges count by the root of their matches: those with few are often wrong, and there may be many of them, but a single
+    one with very many must not outvote all others.
     """
     residual = disagreement_deg(problem, model)
     order = np.argsort(residual)[: np.isfinite(residual).sum()]
     if len(order) == 0:
         return np.nan
-    num_inliers = np.cumsum(problem.view_graph.num_inliers[order])
-    return float(residual[order][np.searchsorted(num_inliers, num_inliers[-1] / 2)])
+    weight = np.cumsum(np.sqrt(problem.view_graph.num_inliers[order]))
+    return float(residual[order][np.searchsorted(weight, MIN_AGREEING * weight[-1])])
 
 
 def _matches_fit(problem: Problem, poses: Poses) -> BoolArray:

@@ -17,7 +17,7 @@ from vgpa.config import ReintegrateConfig
 from vgpa.geometry.alignment import Similarity, align_points
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import BoolArray, IntArray
-from vgpa.mapping.agreement import median_disagreement_deg
+from vgpa.mapping.agreement import common_disagreement_deg
 from vgpa.mapping.extend import point_of_keypoint
 from vgpa.scene import Poses, Problem, Reconstruction
 
@@ -38,7 +38,7 @@ def joint_poses(
             return None
     poses = _together(model.poses, other.poses, model_from_other)
     joined = replace(with_cameras_of(model, other), poses=poses)
-    residual_deg = median_disagreement_deg(_between(problem, model, other), joined)
+    residual_deg = common_disagreement_deg(_between(problem, model, other), joined)
     return poses if residual_deg <= config.max_rotation_error_deg else None
 
 

@@ -17,7 +17,7 @@ from vgpa.colmap.resection import Resection, resect
 from vgpa.config import Config, ReintegrateConfig
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import IntArray
-from vgpa.mapping.agreement import median_disagreement_deg
+from vgpa.mapping.agreement import common_disagreement_deg
 from vgpa.mapping.extend import extend_model, links_to_points
 from vgpa.mapping.short_tracks import add_short_tracks
 from vgpa.scene import Poses, Problem, Reconstruction
@@ -88,7 +88,7 @@ def _is_believable(
         else are_clear and num_inliers >= wanted.min_num_clear_inliers
     )
     own = problem.select_edges(np.asarray((problem.view_graph.edge_index == image_idx).any(axis=0)))
-    return is_enough and median_disagreement_deg(own, placed) <= wanted.max_rotation_error_deg
+    return is_enough and common_disagreement_deg(own, placed) <= wanted.max_rotation_error_deg
 
 
 def _with_image(model: Reconstruction, image_idx: int, placed: Resection) -> Reconstruction:

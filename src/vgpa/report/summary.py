@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vgpa.averaging.positions import direction_residuals_deg
 from vgpa.colmap.cameras import mean_focal_px
 from vgpa.config import Config
-from vgpa.scene import ImageSet, ImageState, Poses, Reconstruction, Tracks
+from vgpa.scene import ImageSet, ImageState, Reconstruction, Tracks
 from vgpa.solve import Solution
 from vgpa.stages import StageLog
 
@@ -135,7 +135,7 @@ def _describe_graph(solution: Solution, states: dict[str, ImageState]) -> dict[s
 def _start_residuals_deg(solution: Solution) -> tuple[list[float | None], list[float | None]]:
     """Rotation and direction residual of every edge before averaging, with the network's poses; None if unknown."""
     graph, part = solution.solved_graph, solution.parts[0]
-    predicted: Poses | None = getattr(part, "predicted", None)
+    predicted = part.predicted
     if predicted is None:
         return [None] * graph.num_edges, [None] * graph.num_edges
     cam_from_world = predicted.scatter(part.image_idx, graph.num_images).cam_from_world

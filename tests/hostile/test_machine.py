@@ -1,0 +1,141 @@
+"""Faults of the machine: no room, no memory, no right to write, a signal. A sentence, and nothing done is lost.
+
+`benchmarks/reliability.py faults` does the same to whole runs, many times.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.hostile.originals import make_database
+from tests.hostile.runner import IS_BOUND, ROOT, Command, complaint_about, run_commands
+from tests.synthetic import make_problem
+from vgpa.colmap.model import read_model, write_model
+from vgpa.colmap.model_files import check_binary_files
+from vgpa.colmap.silence import logging_to
+from vgpa.errors import OutputError, ResourceError, VgpaError, faults_explained, require_memory
+from vgpa.scene import Keypoints, Poses, Reconstruction, Tracks
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    make_database(tmp_path / "scene.db", num_images=5)
+    return tmp_path / "scene.db"
+
+
+def small_model(num_points: int = 200) -> tuple[Reconstruction, Keypoints]:
+    truth = make_problem(4, num_points)
+    seen = np.tile(np.arange(4), num_points)
+    tracks = Tracks(4 * np.arange(num_points + 1), seen, np.repeat(np.arange(num_points), 4))
+    grey = np.full((num_points, 3), 128, dtype=np.uint8)
+    poses, images = Poses.of_all(truth.cam_from_world), truth.problem.images
+    model = Reconstruction(images, poses, truth.xyz, tracks, np.zeros(num_points), grey)
+    return model, truth.problem.keypoints
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (MemoryError("Unable to allocate 9 GiB"), ResourceError, "memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), ResourceError, "memory"),
+        (ImportError("libx.so: failed to map segment from shared object"), ResourceError, "memory"),
+        (OSError(errno.ENOSPC, "No space left", "/out/report.json"), OutputError, "disk is full at /out/report.json"),
+        (OSError(errno.EROFS, "Read-only file system", "/out"), OutputError, "Read-only"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a.jpg"), OutputError, r"a\.jpg"),
+        (sqlite3.OperationalError("database is locked"), OutputError, "no other run"),
+        (RuntimeError("No registered database factory succeeded."), OutputError, "disk is not full"),
+    ],
+)
+def test_faults_of_the_machine_become_sentences(error: Exception, kind: type[VgpaError], words: str) -> None:
+    with pytest.raises(kind, match=words), faults_explained():
+        raise error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), ValueError("a bug"), ImportError("no module"), KeyError("k")])
+def test_bugs_stay_bugs(error: Exception) -> None:
+    with pytest.raises(type(error), match=r"bug|module|k"), faults_explained():
+        raise error
+
+
+def test_too_little_memory_is_said_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (300 * 2**20, 300 * 2**20))
+    with pytest.raises(ResourceError, match="limited to 300 MB"):
+        require_memory()
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    require_memory()
+
+
+class TestModelOnDisk:
+    """A model is replaced as a whole, or not at all."""
+
+    def test_what_is_written_is_whole(self, tmp_path: Path) -> None:
+        model, keypoints = small_model()
+        write_model(model, keypoints, tmp_path / "0")
+        check_binary_files(tmp_path / "0")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["0"]
+
+    @pytest.mark.parametrize("name", ["cameras", "images", "points3D", "frames", "rigs"])
+    def test_every_missing_byte_is_noticed(self, name: str, tmp_path: Path) -> None:
+        model, keypoints = small_model(5)
+        write_model(model, keypoints, tmp_path)
+        whole = (tmp_path / f"{name}.bin").read_bytes()
+        for length in [*range(min(len(whole), 400)), len(whole) - 1]:
+            (tmp_path / f"{name}.bin").write_bytes(whole[:length])
+            with pytest.raises(ValueError, match="is damaged"):
+                check_binary_files(tmp_path)
+
+    def test_an_old_model_stays_when_the_disk_is_full(self, tmp_path: Path) -> None:
+        old, keypoints = small_model(10)
+        write_model(old, keypoints, tmp_path / "0")
+        large, keypoints = small_model(2000)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+                write_model(large, keypoints, tmp_path / "0")
+            except OutputError:
+                os._exit(7)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        assert read_model(tmp_path / "0")[0].num_points == 10
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["0"]
+
+
+def test_a_folder_that_cannot_be_written(database: Path, tmp_path: Path) -> None:
+    if not IS_BOUND:
+        pytest.skip("permissions bind nobody here")
+    (tmp_path / "out").mkdir(mode=0o555)
+    (ended,) = run_commands([Command(("map", str(database), "-o", str(tmp_path / "out"), "-q"))])
+    assert complaint_about(ended) is None
+    assert ended.exit_code == 3
+
+
+def test_sigterm_ends_a_run_without_a_stack_trace(tmp_path: Path) -> None:
+    """pycolmap would print one."""
+    code = (
+        "import os, pathlib, signal, sys, pycolmap; from vgpa.colmap.silence import logging_to\n"
+        "with logging_to(pathlib.Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGTERM)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "log.txt")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGTERM
+    assert done.stderr == b""
+
+
+def test_warnings_of_libraries_go_to_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with logging_to(tmp_path / "log.txt"):
+        warnings.warn("odd photo", UserWarning, stacklevel=1)
+    assert "odd photo" in (tmp_path / "log.txt").read_text()
+    assert capfd.readouterr().err == ""
