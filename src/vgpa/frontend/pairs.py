@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from vgpa.colmap.tables import read_descriptors, read_positions
 from vgpa.config import Config
@@ -92,6 +91,8 @@ def _followers(names: Sequence[str], overlap: int) -> list[Pair]:
 
 
 def _close_by(database: Path, top_k: int) -> list[Pair]:
+    from scipy.spatial import cKDTree  # rarely needed, and slow to import
+
     positions = read_positions(database)
     if len(positions) < 2:
         raise InputError(

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2
 
 from vgpa.geometry.rotation import FloatArray, normalize
 
@@ -47,6 +46,8 @@ def _root(descriptors: NDArray[np.uint8]) -> FloatArray:
 
 
 def _learn_words(descriptors: Sequence[NDArray[np.uint8]], seed: int) -> FloatArray:
+    from scipy.cluster.vq import kmeans2  # rarely needed, and slow to import
+
     rng = np.random.default_rng(seed)
     share = max(NUM_SAMPLES // len(descriptors), 1)
     sample = np.concatenate([part[rng.permutation(len(part))[:share]] for part in descriptors])

@@ -41,8 +41,8 @@ def disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
 def common_disagreement_deg(problem: Problem, model: Reconstruction) -> float:
     """What `MIN_AGREEING` of the edges between posed images disagree by at most; NaN if there are none.
 
-    Edges count by the root of their matches: those with few are often wrong, and there may be many of them, but a single
-    one with very many must not outvote all others.
+    Edges count by the root of their matches: those with few are often wrong, and there may be many of them, but a
+    single one with very many must not outvote all others.
     """
     residual = disagreement_deg(problem, model)
     order = np.argsort(residual)[: np.isfinite(residual).sum()]

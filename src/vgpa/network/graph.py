@@ -13,7 +13,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class GraphTensors:
-    """View graphs as one disjoint union of N cameras and E undirected edges (i, j), each edge once.
+    """View graphs as one disjoint union of N cameras and E undirected edges (i, j), i < j, each edge once.
 
     Attributes:
         edge_index: (2, E) int64.

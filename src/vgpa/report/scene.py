@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from vgpa.colmap.cameras import mean_focal_px
 from vgpa.geometry.rigid import Rigid
@@ -16,6 +15,8 @@ from vgpa.scene import Reconstruction
 
 MAX_NUM_POINTS = 60_000
 """Points drawn at most: what a browser turns smoothly, and about a megabyte of the page."""
+NUM_SPACED = 200
+"""Cameras, about, whose distance to the next one is looked at."""
 ERROR_STEP_PX = 0.05
 """Errors of points travel as whole steps of this size, in one byte each."""
 
@@ -100,7 +101,9 @@ def display_box(xyz: FloatArray, centre: FloatArray) -> FloatArray:
 def frustum_depth(centre: FloatArray, box: FloatArray) -> float:
     """A depth at which frusta are seen but do not cover each other: about half the way to the next camera."""
     size = float((box[:, 1] - box[:, 0]).max())
-    step = np.median(cKDTree(centre).query(centre, k=2)[0][:, 1]) if len(centre) > 1 else size
+    some = centre[:: max(len(centre) // NUM_SPACED, 1)]
+    distance = np.linalg.norm(some[:, None] - centre, axis=-1)
+    step = np.median(np.partition(distance, 1, axis=1)[:, 1]) if len(centre) > 1 else size
     return float(np.clip(0.5 * step, 0.012 * size, 0.05 * size))
 
 
