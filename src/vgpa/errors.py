@@ -62,10 +62,17 @@ def faults_explained() -> Iterator[None]:
     try:
         yield
     except (MemoryError, OSError, ImportError, sqlite3.Error, RuntimeError) as error:
+        if _is_interrupt(error):
+            raise KeyboardInterrupt from error
         explained = _explain(error)
         if explained is None:
             raise
         raise explained from error
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether this is Ctrl-C, which pycolmap turns into errors of its own while it is loaded."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupt(error.__cause__))
 
 
 def require_memory() -> None:

@@ -7,6 +7,7 @@ of these images, each stage in a world of its own) and "names" of all images.
 
 from __future__ import annotations
 
+import shutil
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,8 @@ def open_output(folder: Path) -> None:
 
 def write_models(models: list[Reconstruction], keypoints: Keypoints, folder: Path) -> None:
     """Write all models of a run below `folder/sparse`; those that an earlier run left beyond them are removed."""
-    from vgpa.colmap.model import write_model  # the command line opens its output folder before it loads pycolmap
+    # The command line opens its output folder before it loads pycolmap.
+    from vgpa.colmap.model import PARTIAL, write_model
 
     for number, model in enumerate(models):
         write_model(model, keypoints, folder / "sparse" / str(number))
@@ -47,6 +49,7 @@ def write_models(models: list[Reconstruction], keypoints: Keypoints, folder: Pat
         stale = folder / "sparse" / str(number)
         if not stale.is_dir():
             return
+        shutil.rmtree(stale / PARTIAL, ignore_errors=True)
         for name in MODEL_FILES:
             (stale / f"{name}.bin").unlink(missing_ok=True)
         if not any(stale.iterdir()):

@@ -94,7 +94,7 @@ def _flat(level: int) -> Callable[[Path], TrueCameras]:
 def _noise(folder: Path) -> TrueCameras:
     folder.mkdir(parents=True)
     for k in range(NUM_PHOTOS):
-        pixels = np.random.default_rng(k).integers(0, 256, (SIZE_PX[1], SIZE_PX[0], 3)).astype(np.uint8)
+        pixels = np.random.default_rng(k).integers(0, 256, (120, 180, 3)).astype(np.uint8)
         Image.fromarray(pixels).save(folder / f"noise_{k}.png")
     return {}
 

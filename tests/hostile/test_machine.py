@@ -139,3 +139,11 @@ def test_warnings_of_libraries_go_to_the_log(tmp_path: Path, capfd: pytest.Captu
         warnings.warn("odd photo", UserWarning, stacklevel=1)
     assert "odd photo" in (tmp_path / "log.txt").read_text()
     assert capfd.readouterr().err == ""
+
+
+def test_an_interrupt_that_a_library_hides_is_one_again() -> None:
+    """Ctrl-C while pycolmap is loaded comes out of it as an error of another kind."""
+    hidden = ImportError("initialization failed")
+    hidden.__cause__ = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt), faults_explained():
+        raise RuntimeError("Cannot import the C++ backend") from hidden

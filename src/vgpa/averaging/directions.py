@@ -16,6 +16,9 @@ from vgpa.scene import Matches, ViewGraph
 NOISE_RAD = (0.1, 0.03, 0.01, 4e-3, 2e-3, 2e-3)
 """Residuals beyond this count less, step by step: wide first, because the measured direction may be far off, and in
 the end the angular noise of a ray, about two pixels of a common photo."""
+UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+SYMMETRIC = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+"""Entries of a symmetric 3x3 matrix that are kept, and where each of all nine is found among them."""
 MIN_PARALLAX_RAD = 4e-3
 """Pairs whose rays hardly move once the rotation is undone say nothing about the direction."""
 
@@ -32,25 +35,26 @@ def refine_directions(
     """
     i, j = graph.edge_index
     edge_rotation = rotation[j] @ np.swapaxes(rotation[i], -1, -2)
-    turned = np.einsum("mab,mb->ma", edge_rotation[matches.edge_idx], rays[0])
-    usable = np.isfinite(turned).all(axis=-1) & np.isfinite(rays[1]).all(axis=-1)
-    edge_idx, turned, ray_j = matches.edge_idx[usable], turned[usable], rays[1][usable]
+    edge_idx, offsets, ray_j = matches.edge_idx, matches.offsets, rays[1]
+    turned = np.einsum("mab,mb->ma", edge_rotation[edge_idx], rays[0])
     normal = np.cross(turned, ray_j)
+    is_usable = np.isfinite(normal).all(axis=-1)
+    normal = np.where(is_usable[:, None], normal, 0.0)
+    outer = np.stack([normal[:, a] * normal[:, b] for a, b in UPPER], axis=-1)
     direction = graph.cam_j_from_cam_i.translation
     for noise in NOISE_RAD:
         residual = np.sum(normal * direction[edge_idx], axis=-1)
         weight = 1 / (1 + (residual / noise) ** 2)
-        scatter = _sum_by_edge(
-            weight[:, None] * (normal[:, :, None] * normal[:, None, :]).reshape(-1, 9),
-            edge_idx,
-            graph.num_edges,
-        ).reshape(-1, 3, 3)
-        direction = np.linalg.eigh(scatter)[1][:, :, 0]
-    vote = np.sign(np.sum(np.cross(ray_j, direction[edge_idx]) * normal, axis=-1))
-    vote += np.sign(np.sum(np.cross(turned, direction[edge_idx]) * normal, axis=-1))
-    sign = np.where(_sum_by_edge(vote[:, None], edge_idx, graph.num_edges)[:, 0] < 0, -1.0, 1.0)
-    count = np.maximum(np.bincount(edge_idx, minlength=graph.num_edges), 1)
-    parallax = np.sqrt(_sum_by_edge(np.sum(normal**2, axis=-1, keepdims=True), edge_idx, graph.num_edges)[:, 0] / count)
+        scatter = _sum_by_edge(weight[:, None] * outer, offsets)
+        direction = np.linalg.eigh(scatter[:, SYMMETRIC])[1][:, :, 0]
+    along = direction[edge_idx]
+    vote = np.sign(np.sum(np.cross(ray_j, along) * normal, axis=-1))
+    vote += np.sign(np.sum(np.cross(turned, along) * normal, axis=-1))
+    sums = _sum_by_edge(
+        np.stack([np.where(is_usable, vote, 0.0), np.sum(normal**2, axis=-1), is_usable], axis=-1), offsets
+    )
+    sign = np.where(sums[:, 0] < 0, -1.0, 1.0)
+    parallax = np.sqrt(sums[:, 1] / np.maximum(sums[:, 2], 1))
     has_direction = parallax > MIN_PARALLAX_RAD
     direction = np.where(has_direction[:, None], normalize(sign[:, None] * direction), 0.0)
     return ViewGraph(
@@ -63,6 +67,10 @@ def refine_directions(
     )
 
 
-def _sum_by_edge(values: FloatArray, edge_idx: IntArray, num_edges: int) -> FloatArray:
-    """(num_edges, k) sums of the rows of values (m, k) that belong to each edge."""
-    return np.stack([np.bincount(edge_idx, column, num_edges) for column in values.T], axis=-1)
+def _sum_by_edge(values: FloatArray, offsets: IntArray) -> FloatArray:
+    """(num_edges, k) sums of the rows of values (m, k) that belong to each edge, which lie together."""
+    sums = np.zeros((len(offsets) - 1, values.shape[1]))
+    has_any = np.diff(offsets) > 0
+    if has_any.any():
+        sums[has_any] = np.add.reduceat(values, offsets[:-1][has_any], axis=0)
+    return sums

@@ -17,20 +17,22 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import normalize, wxyz_from_xyzw, xyzw_from_wxyz
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
 
+PARTIAL = ".partial"
+"""Folder in a model's folder that holds a new model until it is complete."""
+
 
 def write_model(reconstruction: Reconstruction, keypoints: Keypoints, folder: Path, is_text: bool = False) -> None:
     """Write the registered images, their keypoints and the points as a COLMAP model, binary or text.
 
     What was in the folder before stays until the new model is complete on disk.
     """
-    partial = folder.with_name(folder.name + ".partial")
+    partial = folder / PARTIAL
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     model = model_to_pycolmap(reconstruction, keypoints)
     with silenced():
         (model.write_text if is_text else model.write)(partial)
     _require_complete(partial, folder)
-    folder.mkdir(exist_ok=True)
     # A folder without its cameras cannot be read: nobody takes a mixture of two models for one.
     files = sorted(partial.iterdir(), key=lambda path: path.stem == "cameras")
     (folder / files[-1].name).unlink(missing_ok=True)

@@ -30,6 +30,8 @@ SETTLED_FOCAL_CHANGE = 0.01
 """A round is run again, if it may be, while the focal length of a typical image changes by more than this part."""
 MIN_NOISE_PX = 0.05
 """Noise of keypoints that a loss must allow for, however well a model fits."""
+NUM_READJUSTING = 40
+"""Iterations at most after images came back: the model is nearly where it should be."""
 COVER_RESERVE = 1.5
 """Tracks that are triangulated for a covering subset, over those that it needs: some of them turn out bad."""
 
@@ -95,7 +97,8 @@ def build_model(
 def readjust(model: Reconstruction, keypoints: Keypoints, config: MappingConfig, num_threads: int) -> Reconstruction:
     """The model after one more adjustment of all its cameras and points, by the settings of the last round."""
     given = _Given(model.images, keypoints, model.tracks, config, num_threads)
-    return _adjust(model, given, config.rounds[-1], given.options(config.rounds[-1], model))
+    options = replace(given.options(config.rounds[-1], model), max_iterations=NUM_READJUSTING)
+    return _adjust(model, given, config.rounds[-1], options)
 
 
 def _focal_change(before: Reconstruction, after: Reconstruction) -> float:
