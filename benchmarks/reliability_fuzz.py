@@ -86,7 +86,7 @@ def _speed(target: Target) -> float:
 
 def _shares(speed: dict[str, float], num_inputs: int) -> dict[str, int]:
     """How many inputs each target gets: more for quick ones, but not in proportion, so that slow ones are tried too."""
-    weight = {name: value**0.6 for name, value in speed.items()}
+    weight = {name: value**0.7 for name, value in speed.items()}
     total = sum(weight.values())
     return {name: int(num_inputs * value / total) + 1 for name, value in weight.items()}
 

@@ -63,7 +63,7 @@ class Reference:
 
     def moment(self, number: int) -> float:
         """A moment of the run, in seconds, after the program has been loaded."""
-        return Random(number).uniform(0.15, 1.0) * self.seconds
+        return Random(number).uniform(0.15, 0.9) * self.seconds
 
     @property
     def total_size(self) -> int:

@@ -1,7 +1,7 @@
 """The corpus of hostile inputs: what each file is, and how a run that meets it must end.
 
-The modules beside this one make one kind of file each, from healthy originals; `make_corpus` puts them together. The
-same folder comes out on every machine.
+The modules beside this one make one kind of file each, from healthy originals; `commands` puts them together, with the
+command that meets each. The same folder comes out on every machine.
 """
 
 from __future__ import annotations

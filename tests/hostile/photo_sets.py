@@ -15,6 +15,7 @@ from tests.hostile.originals import SIZE_PX, make_walk, scaled, world
 from vgpa.demo import DemoCameras, loop_cameras, write_photos
 
 NUM_PHOTOS = 6
+SMALL_PX = (270, 180)
 TrueCameras = dict[str, tuple[np.ndarray, np.ndarray]]
 """Rotation and translation, world to camera, by the photo's name; empty where no model is possible."""
 
@@ -45,7 +46,7 @@ def _by_name(folder: Path, cameras: DemoCameras) -> TrueCameras:
 
 
 def _duplicates(folder: Path) -> TrueCameras:
-    _walk(folder, range(1))
+    make_walk(folder, range(1), size_px=SMALL_PX)
     (original,) = folder.iterdir()
     for k in range(NUM_PHOTOS):
         shutil.copyfile(original, folder / f"copy_{k}.jpg")
@@ -54,7 +55,7 @@ def _duplicates(folder: Path) -> TrueCameras:
 
 def _turned(folder: Path) -> TrueCameras:
     """One photo, turned and mirrored in all eight ways."""
-    _walk(folder, range(1))
+    make_walk(folder, range(1), size_px=SMALL_PX)
     (original,) = folder.iterdir()
     with Image.open(original) as image:
         for way in Image.Transpose:
@@ -64,7 +65,7 @@ def _turned(folder: Path) -> TrueCameras:
 
 def _pure_rotation(folder: Path) -> TrueCameras:
     """A camera on a tripod: it turns, and never moves."""
-    loop = scaled(loop_cameras(32, seed=0), [0])
+    loop = scaled(loop_cameras(32, seed=0), [0], SMALL_PX)
     turn = Rotation.from_euler("y", 6 * np.arange(NUM_PHOTOS)[:, None], degrees=True).as_matrix()
     rotation = turn @ loop.rotation[0]
     centre = -loop.rotation[0].T @ loop.translation[0]
