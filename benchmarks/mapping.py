@@ -22,7 +22,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,9 +30,10 @@ from typing import Any
 
 from mapping_tables import comparison_page, robustness_page
 
+from vgpa.benchmark.measure import measure
+
 PRESETS, PEERS = ("default", "fast", "paper"), ("colmap", "glomap", "theia")
 KNOWN_INTRINSICS = {"fountain-P11", "entry-P10", "dino48"}
-TIMEOUT_S = 1800
 HERE = Path(__file__).parent
 Record = dict[str, Any]
 
@@ -66,34 +66,14 @@ class Scene:
         return int(number)
 
 
-def measure(command: list[str]) -> Record:
-    """Run a command; its wall time, processor time, peak memory, and what it printed last on stderr if it failed."""
-    with tempfile.TemporaryFile("w+") as errors:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
-        timer = threading.Timer(TIMEOUT_S, process.kill)
-        timer.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        wall_s = time.perf_counter() - start
-        timer.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        errors.seek(0)
-        last = errors.read().strip().splitlines()[-1:] or [f"ended with {process.returncode}"]
-    return {
-        "wall_s": wall_s,
-        "cpu_s": usage.ru_utime + usage.ru_stime,
-        "peak_mb": usage.ru_maxrss / 1024,
-        "error": last[0] if process.returncode else None,
-    }
-
-
 def run_once(scene: Scene, method: str, seed: int) -> Record:
     """One method on one scene: what it cost and what it is worth."""
     with tempfile.TemporaryDirectory() as folder:
         common = [str(scene.database), "-o", folder, "--seed", str(seed), "--json", *scene.flags]
         verb = ["map", *common, "--preset", method] if method in PRESETS else ["baseline", method, *common]
-        load_before = os.getloadavg()[0]
-        record = measure([sys.executable, "-m", "vgpa", *verb]) | {"load_before": load_before}
+        cost = measure([sys.executable, "-m", "vgpa", *verb])
+        record: Record = {"wall_s": cost.seconds, "cpu_s": cost.cpu_seconds, "peak_mb": cost.peak_mb}
+        record |= {"load_before": cost.load_before, "error": cost.last_words if cost.exit_code else None}
         record |= {"scene": scene.name, "method": method, "seed": seed}
         record |= {"num_images": scene.num_images, "reference": scene.reference_kind}
         if record["error"] is None:
