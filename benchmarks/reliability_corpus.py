@@ -39,8 +39,9 @@ def measure() -> str:
         photos = measure_photos(folder / "photos")
         files, slowest_s, peak_mb = measure_files(folder / "files")
         sets = measure_sets(folder / "sets")
-    num_bad = sum(len(row.complaints) for row in [*photos.values(), *files.values()])
-    num = sum(sum(row.ends.values()) for row in [*photos.values(), *files.values()])
+    rows = [*photos.items(), *files.items()]
+    num_bad = sum(len(row.complaints) for _, row in rows)
+    num = sum(sum(row.ends.values()) for kind, row in rows if not kind.startswith("healthy"))
     return "\n".join(
         [
             f"{num} hostile files, {num_bad} complaints (a hang, a crash, a traceback, more than one sentence, or an "

@@ -32,8 +32,8 @@ from reliability_runs import (
 from tests.hostile.originals import make_walk
 
 NUM_KILLS, NUM_INTERRUPTS, NUM_FULL, NUM_WORKERS, NUM_RAY = 60, 12, 12, 6, 3
-MEMORY_LIMITS_MB = (300, 600, 900, *range(1024, 1104, 8))
-"""The first ones are refused at once, the last ones suffice nearly or just so."""
+MEMORY_LIMITS_MB = (200, 400, 600, 800, 1000, *range(1024, 1044, 2))
+"""The first ones are refused at once, with the last ones memory runs out on the way, or suffices just so."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ def _try(reference: Reference, out: Path, disturb: Disturb, number: int) -> Tria
         _force_work(out)
     run = disturb(reference, out, number)
     complaint = run.complaint() or complaint_about_folder(out)
-    is_lost = had_result and run.keeps_folder and not has_result(out)
+    is_lost = had_result and not has_result(out)
     if complaint is None:
         again = run_to_end(reference.command(out))
         complaint = again.complaint() or difference(reference.folder, out)
         complaint = None if complaint is None else f"the rerun: {complaint}"
-    return Trial(run.exit_code != 0, complaint, is_lost, run.stderr.strip())
+    return Trial(run.is_hit, complaint, is_lost, run.stderr.strip())
 
 
 def _force_work(out: Path) -> None:
