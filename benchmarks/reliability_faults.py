@@ -43,12 +43,14 @@ class Trial:
     Attributes:
         is_disturbed: whether the fault came before the run had ended.
         complaint: what is wrong with what it said, with its folder, or with the rerun; None if nothing.
+        is_equal: whether the rerun ended well, with the result of the undisturbed run.
         is_lost: whether a result that was there before is not there any more.
         words: what it said last.
     """
 
     is_disturbed: bool
     complaint: str | None
+    is_equal: bool
     is_lost: bool
     words: str
 
@@ -88,7 +90,7 @@ def _row(title: str, trials: list[Trial]) -> str:
     complaints = "; ".join(sorted({trial.complaint for trial in trials if trial.complaint is not None})) or "none"
     num_silent = sum(not trial.words for trial in hit)
     num_lost = sum(trial.is_lost for trial in trials)
-    num_equal = sum(trial.complaint is None or "rerun" not in trial.complaint for trial in trials)
+    num_equal = sum(trial.is_equal for trial in trials)
     clear = f"{len(hit) - num_silent} of {len(hit)}"
     lost = "none" if num_lost == 0 else str(num_lost)
     return f"| {title} | {len(trials)} | {len(hit)} | {clear} | {lost} | {num_equal} of {len(trials)} | {complaints} |"
@@ -103,11 +105,11 @@ def _try(reference: Reference, out: Path, disturb: Disturb, number: int) -> Tria
     run = disturb(reference, out, number)
     complaint = run.complaint() or complaint_about_folder(out)
     is_lost = had_result and not has_result(out)
-    if complaint is None:
-        again = run_to_end(reference.command(out))
-        complaint = again.complaint() or difference(reference.folder, out)
-        complaint = None if complaint is None else f"the rerun: {complaint}"
-    return Trial(run.is_hit, complaint, is_lost, run.stderr.strip())
+    again = run_to_end(reference.command(out))
+    unequal = again.complaint() or difference(reference.folder, out)
+    if unequal is not None:
+        complaint = complaint or f"the rerun: {unequal}"
+    return Trial(run.is_hit, complaint, unequal is None, is_lost, run.stderr.strip())
 
 
 def _force_work(out: Path) -> None:

@@ -72,7 +72,7 @@ def test_torchrun(tmp_path: Path) -> None:
     """Two processes that torchrun starts train one network."""
     pytest.importorskip("lightning_fabric")
     small = "--width 8 --layers 1 --cams 8 12 --small-cams 6 8 --val-graphs 4 --steps 2 --validate-every 1 --device cpu"
-    command = f"-m torch.distributed.run --nproc-per-node 2 -m vgpa.train -o {tmp_path} {small}"
+    command = f"-m torch.distributed.run --standalone --nproc-per-node 2 -m vgpa.train -o {tmp_path} {small}"
     done = subprocess.run([sys.executable, *command.split()], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "best.safetensors").is_file()
