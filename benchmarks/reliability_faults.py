@@ -108,7 +108,7 @@ def _try(reference: Reference, out: Path, disturb: Disturb, number: int) -> Tria
     again = run_to_end(reference.command(out))
     unequal = again.complaint() or difference(reference.folder, out)
     if unequal is not None:
-        complaint = complaint or f"the rerun: {unequal}"
+        complaint = f"{complaint}; the rerun: {unequal}" if complaint else f"the rerun: {unequal}"
     return Trial(run.is_hit, complaint, unequal is None, is_lost, run.stderr.strip())
 
 

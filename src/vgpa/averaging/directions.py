@@ -38,7 +38,7 @@ def refine_directions(
     edge_idx, offsets, ray_j = matches.edge_idx, matches.offsets, rays[1]
     turned = np.einsum("mab,mb->ma", edge_rotation[edge_idx], rays[0])
     normal = np.cross(turned, ray_j)
-    is_usable = np.isfinite(normal).all(axis=-1)
+    is_usable = np.asarray(np.isfinite(normal).all(axis=-1))
     normal = np.where(is_usable[:, None], normal, 0.0)
     outer = np.stack([normal[:, a] * normal[:, b] for a, b in UPPER], axis=-1)
     direction = graph.cam_j_from_cam_i.translation

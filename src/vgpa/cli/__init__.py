@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from typing import Any
+
+# As long as this is loaded there is nothing to save, and Ctrl-C just ends the process; later it gets an answer.
+_IS_MAIN_THREAD = threading.current_thread() is threading.main_thread()
+_ANSWER = signal.signal(signal.SIGINT, signal.SIG_DFL) if _IS_MAIN_THREAD else None
 
 # Read when numpy and torch are loaded, so before anything else. Matrices here are small: threads that share one, or
 # that spin while they wait for work, cost more than they bring, and on a busy machine several times as much. Bundle
@@ -27,7 +33,10 @@ from vgpa.cli.register import register
 from vgpa.cli.screen import STOPPED
 from vgpa.cli.train import train
 from vgpa.cli.view import view
-from vgpa.errors import VgpaError
+from vgpa.errors import VgpaError, faults_explained, require_memory
+
+if _ANSWER is not None:
+    signal.signal(signal.SIGINT, _ANSWER)
 
 VERBS: dict[str, Any] = {
     "demo": demo,
@@ -60,14 +69,16 @@ def run(args: list[str] | None = None) -> int:
     """Run one command and give back its exit code: 0, or the code of the error it ended with."""
     args = sys.argv[1:] if args is None else args
     try:
+        require_memory()
         if args[:1] == ["train"]:  # its options are read by the parser that also works without this room
             return train(*args[1:])
-        code = tyro.extras.subcommand_cli_from_dict(
-            VERBS,
-            prog="vgpa",
-            description="Photos in, camera poses and a sparse 3D model out.",
-            args=args,
-        )
+        with faults_explained():
+            code = tyro.extras.subcommand_cli_from_dict(
+                VERBS,
+                prog="vgpa",
+                description="Photos in, camera poses and a sparse 3D model out.",
+                args=args,
+            )
     except VgpaError as error:
         if "--json" in args:
             print_event("error", what=error.what, hint=error.hint, exit_code=error.exit_code)

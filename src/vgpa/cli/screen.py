@@ -26,6 +26,10 @@ from vgpa.cli.lines import ProgressLines
 from vgpa.stages import Event
 
 STOPPED = "vgpa: stopped; give the same command again to go on, finished features and pairs are kept"
+DIED = (
+    "vgpa: the run was ended from outside, or a library gave up because memory or disk ran out; the last lines of its "
+    "log.txt may tell. Give the same command again to go on, finished features and pairs are kept"
+)
 GRACE_S = 1.0
 """Seconds that a run has to stop by itself after Ctrl-C."""
 _REFRESH_S = 0.15
@@ -137,21 +141,25 @@ def _be_the_screen(read_fd: int, write_fd: int, run_pid: int, make_display: Call
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.close(write_fd)
-        if _watch(read_fd, run_pid, make_display()):
-            os.write(2, STOPPED.encode() + b"\n")
+        sentence = _watch(read_fd, run_pid, make_display())
+        if sentence:
+            os.write(2, sentence.encode() + b"\n")
+        if sentence == STOPPED:
             _end(read_fd, run_pid)
     finally:
         os._exit(0)
 
 
-def _watch(read_fd: int, run_pid: int, display: Display) -> bool:
-    """Show what comes through the pipe until the run ends; whether it has to be ended."""
+def _watch(read_fd: int, run_pid: int, display: Display) -> str:
+    """Show what comes through the pipe until the run ends; what is to be said then, if the run cannot say it."""
     deadline_s, rest = float("inf"), b""
     try:
         while time.monotonic() < deadline_s and os.getppid() == run_pid:
             data = _read(read_fd, _REFRESH_S)
-            if data == b"" or _END in (data or b""):
-                return False
+            if _END in (data or b""):
+                return ""
+            if data == b"":
+                break
             if data is not None:
                 if _INTERRUPT in data:
                     deadline_s = min(deadline_s, time.monotonic() + GRACE_S)
@@ -159,7 +167,7 @@ def _watch(read_fd: int, run_pid: int, display: Display) -> bool:
                 for line in lines:
                     display.show(json.loads(line))
             display.refresh()
-        return os.getppid() == run_pid
+        return STOPPED if deadline_s < float("inf") else DIED
     finally:
         display.close()
 

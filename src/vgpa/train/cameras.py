@@ -148,7 +148,7 @@ def _read_cameras(path: Path) -> CameraSet:
     try:
         with np.load(path, allow_pickle=False) as data:
             world_to_cam, calibration = (np.asarray(data[key], dtype=np.float64) for key in ("T_w2c", "K"))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
         raise InputError(
             f"{path} cannot be read as cameras ({error})", "Give an npz with T_w2c (n, 4, 4) and K (n, 3, 3)"
         ) from error

@@ -34,7 +34,7 @@ from vgpa.train.worlds import WorldBatch
 
 _WRONG_ROTATION_DEG = 15.0
 _WRONG_DIRECTION_DEG = 30.0
-_BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+_BROKEN = (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile)
 _GRAPH_KEYS = ("edge_index", "rotation", "direction", "has_direction", "num_matches")
 _TRUTH_KEYS = ("is_wrong", "cam_from_world", "centre")
 
