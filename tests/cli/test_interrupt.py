@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vgpa.cli.screen import STOPPED, opened_screen
+from vgpa.cli.screen import DIED, STOPPED, opened_screen
 from vgpa.stages import StageStart
 
 DEAF = """
@@ -49,7 +49,7 @@ def test_the_screen_goes_when_the_run_is_killed() -> None:
     assert process.stdout.readline() == "begun\n"
     process.kill()
     start = time.monotonic()
-    assert process.communicate(timeout=10) == ("", "")  # ends only when nobody holds the pipes
+    assert process.communicate(timeout=10) == ("", DIED + "\n")  # ends only when nobody holds the pipes
     assert time.monotonic() - start < 2
 
 
