@@ -185,7 +185,7 @@ class TestBadInput:
         assert "overwrite the photos" in capsys.readouterr().err
         assert (source / "sparse/0/images.bin").read_bytes() == before
 
-    @pytest.mark.parametrize("name", ["../../stolen.jpg", "/tmp/stolen.jpg"])
+    @pytest.mark.parametrize("name", ["../../stolen.jpg", "/stolen.jpg"])
     def test_names_that_lead_out_of_the_folder(self, name: str, source: Path, capsys: Capture) -> None:
         model, keypoints = make_model("SIMPLE_RADIAL")
         names = (name, *model.images.names[1:])
