@@ -99,6 +99,17 @@ def test_estimated_intrinsics_start_from_nothing(scene: DatasetScene, tmp_path: 
     assert problem.view_graph.num_edges > 0
 
 
+def test_what_a_killed_sweep_left_is_not_reused(scene: DatasetScene, tmp_path: Path) -> None:
+    whole = make_offer(scene, ESTIMATED, tmp_path / "first", 30).database
+    half = tmp_path / "second" / f"unfinished-{whole.name}"
+    half.parent.mkdir()
+    half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    again = make_offer(scene, ESTIMATED, tmp_path / "second", 30).database
+    assert again.name == whole.name
+    assert read_problem(again).view_graph.num_edges == read_problem(whole).view_graph.num_edges
+    assert not half.exists()
+
+
 def test_known_intrinsics_are_the_references(scene: DatasetScene, tmp_path: Path) -> None:
     assert make_offer(scene, KNOWN, tmp_path, 30).database == scene.database
     forgotten = make_offer(scene, ESTIMATED, tmp_path, 30).database

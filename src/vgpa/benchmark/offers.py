@@ -110,6 +110,9 @@ def _kept(path: Path, write: Callable[[Path], object]) -> Path:
     """The file of that path; written first where it is not there, in one step."""
     if not path.exists():
         unfinished = path.with_name(f"unfinished-{path.name}")
+        unfinished.unlink(
+            missing_ok=True
+        )  # a sweep that was killed leaves half a database, and nothing of it is reused
         write(unfinished)
         unfinished.replace(path)
     return path
