@@ -100,14 +100,14 @@ def test_estimated_intrinsics_start_from_nothing(scene: DatasetScene, tmp_path: 
 
 
 def test_what_a_killed_sweep_left_is_not_reused(scene: DatasetScene, tmp_path: Path) -> None:
-    whole = make_offer(scene, ESTIMATED, tmp_path / "first", 30).database
-    half = tmp_path / "second" / f"unfinished-{whole.name}"
-    half.parent.mkdir()
-    half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
-    again = make_offer(scene, ESTIMATED, tmp_path / "second", 30).database
-    assert again.name == whole.name
+    forgotten = make_offer(scene, ESTIMATED, tmp_path, 30).database
+    unknown = DatasetScene("plaza", _without_prior(scene), database=forgotten)
+    whole = make_offer(unknown, KNOWN, tmp_path / "first", 30).database
+    (tmp_path / "second").mkdir()
+    shutil.copy(whole, tmp_path / "second" / f"unfinished-{whole.name}")
+    again = make_offer(unknown, KNOWN, tmp_path / "second", 30).database
     assert read_problem(again).view_graph.num_edges == read_problem(whole).view_graph.num_edges
-    assert not half.exists()
+    assert [path.name for path in again.parent.iterdir()] == [whole.name]
 
 
 def test_known_intrinsics_are_the_references(scene: DatasetScene, tmp_path: Path) -> None:
