@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import bsr_array
-from scipy.sparse.linalg import LinearOperator, cg, splu
+from scipy.sparse.linalg import LinearOperator, cg
 
+from vgpa.averaging.laplacian import block_matrix, diagonal_blocks, solve_grounded, sum_at_nodes
 from vgpa.geometry.rotation import FloatArray, IntArray, direction_angle_rad, normalize
 from vgpa.scene import ViewGraph
 
@@ -109,25 +110,13 @@ def _step(centre: FloatArray, edges: IntArray, direction: FloatArray, sigma: Flo
 
 def _solve_blocks(block: FloatArray, pull: FloatArray, edges: IntArray, start: FloatArray) -> FloatArray:
     """Centres that minimise sum of (C_j - C_i)^T block (C_j - C_i) - 2 pull . (C_j - C_i), up to a shift."""
-    i, j = edges
     num = len(start)
-    rhs = np.stack([np.bincount(j, axis, num) - np.bincount(i, axis, num) for axis in pull.T], axis=-1)
-    at_ends = [np.bincount(i, entry, num) + np.bincount(j, entry, num) for entry in block.reshape(-1, 9).T]
+    rhs = sum_at_nodes(edges, pull, num)
     # Cameras without any direction would make the matrix singular; a whisper keeps them where the sums put them.
-    diagonal = np.stack(at_ends, axis=-1).reshape(-1, 3, 3) + 1e-12 * np.eye(3)
-    rows, cols = np.concatenate([np.arange(num), i, j]), np.concatenate([np.arange(num), j, i])
-    by_row = np.lexsort((cols, rows))
-    values = np.concatenate([diagonal, -block, -block])[by_row]
-    first = np.searchsorted(rows[by_row], np.arange(num + 1))
-    matrix = bsr_array((values, cols[by_row], first), shape=(3 * num, 3 * num))
-    if num >= MIN_CAMERAS_FOR_CG and 2 * len(i) >= MIN_EDGES_PER_CAMERA_FOR_CG * num:
-        return _solve_by_cg(matrix, diagonal, rhs, start)
-    centre = np.zeros((num, 3))
-    rest = matrix.tocsc()[3:, 3:]
-    symmetric = {"SymmetricMode": True}
-    factors = splu(rest, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
-    centre[1:] = factors.solve(rhs.ravel()[3:]).reshape(-1, 3)
-    return centre
+    diagonal = diagonal_blocks(edges, block, num) + 1e-12 * np.eye(3)
+    if num >= MIN_CAMERAS_FOR_CG and 2 * edges.shape[1] >= MIN_EDGES_PER_CAMERA_FOR_CG * num:
+        return _solve_by_cg(block_matrix(edges, block, diagonal), diagonal, rhs, start)
+    return solve_grounded(edges, block, diagonal, rhs.reshape(-1, 1)).reshape(-1, 3)
 
 
 def _solve_by_cg(matrix: bsr_array, diagonal: FloatArray, rhs: FloatArray, start: FloatArray) -> FloatArray:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import bsr_array, csr_array
+from scipy.sparse import csr_array
 
+from vgpa.averaging.laplacian import block_matrix, diagonal_blocks, sum_at_nodes
 from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, IntArray, direction_angle_rad, exp_map, log_map, normalize
@@ -155,17 +156,10 @@ def _move(
 
 def _relax(edges: IntArray, block: FloatArray, target: FloatArray, num: int, num_iterations: int) -> FloatArray:
     """x (num, 3) that minimises the sum of (x_j - x_i - target)^T block (x_j - x_i - target), slightly damped."""
-    i, j = edges
-    pull = np.einsum("eab,eb->ea", block, target)
-    rhs = np.stack([np.bincount(j, axis, num) - np.bincount(i, axis, num) for axis in pull.T], axis=-1)
-    at_ends = [np.bincount(i, entry, num) + np.bincount(j, entry, num) for entry in block.reshape(-1, 9).T]
-    diagonal = np.stack(at_ends, axis=-1).reshape(-1, 3, 3)
+    rhs = sum_at_nodes(edges, np.einsum("eab,eb->ea", block, target), num)
+    diagonal = diagonal_blocks(edges, block, num)
     scale = np.maximum(np.trace(diagonal, axis1=1, axis2=2) / 3, TINY)[:, None]
-    diagonal = diagonal + DAMPING * scale[:, :, None] * np.eye(3)
-    rows, cols = np.concatenate([np.arange(num), i, j]), np.concatenate([np.arange(num), j, i])
-    by_row = np.lexsort((cols, rows))
-    first = np.searchsorted(rows[by_row], np.arange(num + 1))
-    matrix = bsr_array((np.concatenate([diagonal, -block, -block])[by_row], cols[by_row], first), shape=(3 * num,) * 2)
+    matrix = block_matrix(edges, block, diagonal + DAMPING * scale[:, :, None] * np.eye(3))
     x, residual = np.zeros((num, 3)), rhs
     search = residual / scale
     rho = np.sum(residual * search)

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.linalg import splu
 
+from vgpa.averaging.laplacian import diagonal_blocks, solve_grounded, sum_at_nodes
 from vgpa.geometry.rotation import (
     FloatArray,
     IntArray,
@@ -81,20 +80,6 @@ def _phases(wide: float, narrow: float) -> list[tuple[Callable[[FloatArray], Flo
 
 def _solve_laplacian(edges: IntArray, weight: FloatArray, residual: FloatArray, num: int) -> FloatArray:
     """w (n, 3) with w_0 = 0 that minimises sum of weight |w_j - w_i - residual|^2."""
-    update = np.zeros((num, 3))
-    if num < 2:
-        return update
-    i, j = edges
-    pull = weight[:, None] * residual
-    rhs = np.stack([np.bincount(j, axis, num) - np.bincount(i, axis, num) for axis in pull.T], axis=-1)
-    diagonal = np.bincount(i, weight, num) + np.bincount(j, weight, num)
-    nodes = np.arange(num)
-    laplacian = coo_array(
-        (np.r_[-weight, -weight, diagonal], (np.r_[i, j, nodes], np.r_[j, i, nodes])), shape=(num, num)
-    ).tocsc()
-    # Symmetric and definite: no pivoting, and an ordering that knows it (four times faster on 10,000 cameras).
-    factors = splu(
-        laplacian[1:, 1:], permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-    )
-    update[1:] = factors.solve(rhs[1:])
-    return update
+    block = weight[:, None, None]
+    pull = sum_at_nodes(edges, weight[:, None] * residual, num)
+    return solve_grounded(edges, block, diagonal_blocks(edges, block, num), pull)

@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
+from collections.abc import Callable
+from importlib import import_module
 
 # As long as this is loaded there is nothing to save, and Ctrl-C just ends the process; later it gets an answer.
 _IS_MAIN_THREAD = threading.current_thread() is threading.main_thread()
@@ -20,37 +21,27 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import tyro
 
-from vgpa.cli.baseline import baseline
-from vgpa.cli.benchmark import benchmark
-from vgpa.cli.demo import demo
-from vgpa.cli.evaluate import evaluate
-from vgpa.cli.export import export
-from vgpa.cli.import_hloc import import_hloc
 from vgpa.cli.lines import print_event
-from vgpa.cli.map import map_
-from vgpa.cli.reconstruct import reconstruct
-from vgpa.cli.register import register
 from vgpa.cli.screen import STOPPED
-from vgpa.cli.train import train
-from vgpa.cli.view import view
 from vgpa.errors import VgpaError, faults_explained, require_memory
 
 if _ANSWER is not None:
     signal.signal(signal.SIGINT, _ANSWER)
 
-VERBS: dict[str, Any] = {
-    "demo": demo,
-    "reconstruct": reconstruct,
-    "map": map_,
-    "register": register,
-    "import-hloc": import_hloc,
-    "evaluate": evaluate,
-    "export": export,
-    "view": view,
-    "baseline": baseline,
-    "benchmark": benchmark,
-    "train": train,
+VERBS = {
+    "demo": "demo",
+    "reconstruct": "reconstruct",
+    "map": "map_",
+    "register": "register",
+    "import-hloc": "import_hloc",
+    "evaluate": "evaluate",
+    "export": "export",
+    "view": "view",
+    "baseline": "baseline",
+    "benchmark": "benchmark",
+    "train": "train",
 }
+"""Each verb and its function, in the module of the verb's name; only the one that is asked for is loaded."""
 
 INTERRUPTED = 130
 """Exit code of a run that Ctrl-C has stopped."""
@@ -71,14 +62,9 @@ def run(args: list[str] | None = None) -> int:
     try:
         require_memory()
         if args[:1] == ["train"]:  # its options are read by the parser that also works without this room
-            return train(*args[1:])
+            return int(_load("train")(*args[1:]))
         with faults_explained():
-            code = tyro.extras.subcommand_cli_from_dict(
-                VERBS,
-                prog="vgpa",
-                description="Photos in, camera poses and a sparse 3D model out.",
-                args=args,
-            )
+            code = _parse_and_call(args)
     except VgpaError as error:
         if "--json" in args:
             print_event("error", what=error.what, hint=error.hint, exit_code=error.exit_code)
@@ -89,3 +75,20 @@ def run(args: list[str] | None = None) -> int:
         print(STOPPED, file=sys.stderr, flush=True)
         return INTERRUPTED
     return int(code)
+
+
+def _parse_and_call(args: list[str]) -> int:
+    if args and args[0] in VERBS:
+        return tyro.cli(_load(args[0]), prog=f"vgpa {args[0]}", args=args[1:])
+    return tyro.extras.subcommand_cli_from_dict(
+        {verb: _load(verb) for verb in VERBS},
+        prog="vgpa",
+        description="Photos in, camera poses and a sparse 3D model out.",
+        args=args,
+    )
+
+
+def _load(verb: str) -> Callable[..., int]:
+    module = import_module(f"vgpa.cli.{verb.replace('-', '_')}")
+    function: Callable[..., int] = getattr(module, VERBS[verb])
+    return function

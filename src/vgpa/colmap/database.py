@@ -25,7 +25,7 @@ from vgpa.colmap.silence import silenced
 from vgpa.colmap.tables import MAX_NUM_IMAGES
 from vgpa.errors import InputError
 from vgpa.geometry.rigid import Rigid
-from vgpa.geometry.rotation import matrix_to_quaternion_wxyz, normalize
+from vgpa.geometry.rotation import normalize, wxyz_from_xyzw
 from vgpa.scene import Camera, FocalSource, ImageSet, Keypoints, Matches, Problem, ViewGraph
 
 Config = pycolmap.TwoViewGeometryConfiguration
@@ -151,9 +151,11 @@ def _calibrate(images: ImageSet, pairs: list[_Pair]) -> tuple[ImageSet, list[_Pa
 def _assemble(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints) -> Problem:
     num_raw = dict(connection.execute("SELECT pair_id, rows FROM matches").fetchall())
     images, pairs = _calibrate(images, list(_read_pairs(connection, images, keypoints)))
+    cameras = [to_pycolmap(camera, k + 1) for k, camera in enumerate(images.cameras)]
+    camera_of = [cameras[k] for k in images.camera_idx.tolist()]
     edges, motions, counts, matches = [], [], [], []
     for pair in pairs:
-        motion = _relative_motion(pair, images, keypoints)
+        motion = _relative_motion(pair, camera_of, keypoints)
         if motion is not None:
             edges.append((pair.i, pair.j))
             motions.append(motion)
@@ -206,12 +208,12 @@ def _read_pairs(connection: sqlite3.Connection, images: ImageSet, keypoints: Key
 
 
 def _relative_motion(
-    pair: _Pair, images: ImageSet, keypoints: Keypoints
+    pair: _Pair, camera_of: list[pycolmap.Camera], keypoints: Keypoints
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Quaternion (wxyz) and translation of cam_j_from_cam_i; zero translation without a baseline; None if unknown."""
     quaternion, translation = pair.quaternion_wxyz, pair.translation
     if quaternion is None or translation is None or not np.linalg.norm(quaternion) > 0.5:
-        recovered = _recover_motion(pair, images, keypoints)
+        recovered = _recover_motion(pair, camera_of, keypoints)
         if recovered is None:
             return None
         quaternion, translation = recovered
@@ -222,7 +224,7 @@ def _relative_motion(
 
 
 def _recover_motion(
-    pair: _Pair, images: ImageSet, keypoints: Keypoints
+    pair: _Pair, camera_of: list[pycolmap.Camera], keypoints: Keypoints
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """The pose that the stored E, F or H and the inlier matches imply, by positive depth."""
     geometry = pycolmap.TwoViewGeometry()
@@ -233,16 +235,16 @@ def _recover_motion(
             setattr(geometry, name, matrix)
     with silenced():
         found = pycolmap.estimate_two_view_geometry_pose(
-            to_pycolmap(images.camera_of(pair.i), 1),
+            camera_of[pair.i],
             keypoints.of(pair.i),
-            to_pycolmap(images.camera_of(pair.j), 2),
+            camera_of[pair.j],
             keypoints.of(pair.j),
             geometry,
         )
     if not found or geometry.cam2_from_cam1 is None:
         return None
-    matrix = geometry.cam2_from_cam1.matrix()
-    return matrix_to_quaternion_wxyz(matrix[:, :3]), matrix[:, 3]
+    cam_j_from_cam_i = geometry.cam2_from_cam1
+    return wxyz_from_xyzw(cam_j_from_cam_i.rotation.quat), cam_j_from_cam_i.translation
 
 
 def _array(blob: bytes | None, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -76,10 +76,15 @@ def xyzw_from_wxyz(quaternion_wxyz: FloatArray) -> FloatArray:
 
 def multiply(a_wxyz: FloatArray, b_wxyz: FloatArray) -> FloatArray:
     """Hamilton product: the rotation b first, then a. (..., 4), (..., 4) -> (..., 4)."""
-    aw, av = a_wxyz[..., :1], a_wxyz[..., 1:]
-    bw, bv = b_wxyz[..., :1], b_wxyz[..., 1:]
-    scalar = aw * bw - np.sum(av * bv, axis=-1, keepdims=True)
-    return np.concatenate([scalar, aw * bv + bw * av + np.cross(av, bv)], axis=-1)
+    aw, ax, ay, az = (a_wxyz[..., k] for k in range(4))
+    bw, bx, by, bz = (b_wxyz[..., k] for k in range(4))
+    product = (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+    return np.stack(product, axis=-1)
 
 
 def conjugate(quaternion_wxyz: FloatArray) -> FloatArray:

@@ -115,6 +115,7 @@ def _coarse_rounds(model: Reconstruction, given: _Given) -> list[BundleRound]:
 
     The loss starts as wide as the errors are and narrows from round to round, while hardly anything is thrown out: a
     camera that is off by degrees must stay to be pulled in. Long lenses need this most, for a degree is many pixels.
+    Intrinsics are held: they would explain what is wrong with the poses.
     """
     first = given.config.rounds[0]
     if not first.is_adaptive:
@@ -127,7 +128,7 @@ def _coarse_rounds(model: Reconstruction, given: _Given) -> list[BundleRound]:
     rounds = []
     while scale_px > first.loss_scale_px * COARSE_SHRINKAGE:
         error_px = max(COARSE_ERROR_PER_SCALE * scale_px, first.max_error_px)
-        rounds.append(replace(first, max_error_px=error_px, loss_scale_px=scale_px))
+        rounds.append(replace(first, max_error_px=error_px, loss_scale_px=scale_px, refine_intrinsics=False))
         scale_px /= COARSE_SHRINKAGE
     return rounds
 
