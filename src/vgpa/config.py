@@ -13,6 +13,7 @@ from typing import Literal
 Engine = Literal["local", "ray"]
 Preset = Literal["default", "fast", "paper"]
 Device = Literal["auto", "cpu", "cuda"]
+FinetuneLoss = Literal["paper", "robust"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,8 @@ class AveragingConfig:
     """Steps of fine-tuning the network on this graph (the paper: 200)."""
     finetune_learning_rate: float = 3e-3
     """Adam's highest step size in fine-tuning; it rises for a few steps, then falls to zero."""
+    finetune_loss: FinetuneLoss = "paper"
+    """What fine-tuning descends: the paper's loss, or one that ignores wrong edges and relaxes the whole graph."""
     robust: bool = True
     """Robust averaging of the raw poses, started from the network's answer or a spanning tree's."""
     rotation_sigma_deg: float = 5.0
@@ -134,8 +137,8 @@ class ReintegrateConfig:
     """Matches to points that must agree."""
     min_inlier_ratio: float = 0.25
     """Part of all its matches to points that must agree."""
-    min_num_clear_inliers: int = 12
-    """Matches that suffice where the next part of them agree."""
+    min_num_clear_inliers: int = 4
+    """Matches that suffice where the next part of them agree, and where its verified pairs agree too."""
     min_clear_inlier_ratio: float = 0.8
     """Part of all its matches to points that must agree where they are few."""
     max_rotation_error_deg: float = 5.0
@@ -179,9 +182,10 @@ class Config:
 def default() -> Config:
     """The best accuracy and coverage."""
     rounds = (
-        BundleRound(180, "cauchy", 2.0, 1e-3, 50, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
-        BundleRound(4, "huber", 1.0, 1e-5, 50, refine_intrinsics=True, max_runs=3, min_num_covered=100),
-        BundleRound(4, "cauchy", 3.0, 3e-5, 100, refine_intrinsics=True, is_scale_relative=True),
+        BundleRound(180, "cauchy", 2.0, 1e-3, 50, refine_intrinsics=False, is_adaptive=True, min_num_covered=100),
+        BundleRound(12, "huber", 1.0, 1e-4, 20, refine_intrinsics=True, min_num_covered=200),
+        BundleRound(4, "huber", 1.0, 3e-6, 50, refine_intrinsics=True, max_runs=3, min_num_covered=200),
+        BundleRound(4, "cauchy", 3.0, 1e-5, 100, refine_intrinsics=True, is_scale_relative=True),
     )
     return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
 

@@ -112,6 +112,19 @@ def test_a_whole_group_comes_back_from_the_member_that_hangs_on_the_model(truth:
     assert score_poses(whole.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.1
 
 
+def test_an_image_hangs_by_one_pair_and_five_points(truth: Truth, partial: Reconstruction) -> None:
+    """Image 9 is matched with image 0 alone, and the model has points for five of these matches only."""
+    i, j = truth.problem.view_graph.edge_index
+    alone = truth.problem.select_edges((i == 0) & (j == 9))
+    is_kept = np.ones(partial.num_points, dtype=np.bool_)
+    is_kept[np.unique(links_to_points(alone, partial)[2])[5:]] = False
+    model = partial.select_points(is_kept)
+    hanging = reintegrate(alone, model, fixed())
+    assert hanging.poses.is_known[9]
+    assert (np.bincount(hanging.tracks.image_idx)[9]) > 20
+    assert score_poses(hanging.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.2
+
+
 def test_many_weak_edges_that_are_wrong_do_not_outvote_a_strong_one(truth: Truth, partial: Reconstruction) -> None:
     graph = truth.problem.view_graph
     at_lost = (graph.edge_index == 9).any(axis=0)

@@ -30,6 +30,8 @@ def write_model(reconstruction: Reconstruction, keypoints: Keypoints, folder: Pa
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     model = model_to_pycolmap(reconstruction, keypoints)
+    for point_id, error_px in zip(sorted(model.points3D), reconstruction.error_px.tolist(), strict=True):
+        model.points3D[point_id].error = error_px
     with silenced():
         (model.write_text if is_text else model.write)(partial)
     _require_complete(partial, folder)
@@ -101,8 +103,7 @@ def _add_points(model: pycolmap.Reconstruction, reconstruction: Reconstruction) 
         track = pycolmap.Track()
         for element in zip(image_id[start:end], keypoint_idx[start:end], strict=True):
             track.add_element(*element)
-        point_id = model.add_point3D(reconstruction.xyz[k], track, reconstruction.color[k])
-        model.points3D[point_id].error = reconstruction.error_px[k]
+        model.add_point3D(reconstruction.xyz[k], track, reconstruction.color[k])
 
 
 def model_from_pycolmap(model: pycolmap.Reconstruction) -> tuple[Reconstruction, Keypoints]:

@@ -1,4 +1,4 @@
-"""Which tracks and which images carry a model: an even subset for early rounds, and the connected core."""
+"""Which tracks and which images carry a model: even subsets for early rounds and trials, and the connected core."""
 
 from __future__ import annotations
 
@@ -15,13 +15,22 @@ def covering_tracks(tracks: Tracks, min_num: int) -> NDArray[np.bool_]:
 
     Long tracks tie the cameras together best, and every image keeps its share of them, however few it has.
     """
-    length = tracks.lengths[tracks.track_idx]
-    order = np.lexsort((-length, tracks.image_idx))
+    return _first_of_each_image(tracks, -tracks.lengths, min_num)
+
+
+def sampled_tracks(tracks: Tracks, min_num: int, seed: int) -> NDArray[np.bool_]:
+    """(num_tracks,) mask of random tracks, long and short, of which every image sees `min_num`, or all that it has."""
+    return _first_of_each_image(tracks, np.random.default_rng(seed).permutation(len(tracks)), min_num)
+
+
+def _first_of_each_image(tracks: Tracks, rank: NDArray[np.int64], min_num: int) -> NDArray[np.bool_]:
+    """(num_tracks,) mask of the tracks that are among the `min_num` lowest-ranked of any image they are seen in."""
+    order = np.lexsort((rank[tracks.track_idx], tracks.image_idx))
     image = tracks.image_idx[order]
     starts = np.flatnonzero(np.r_[True, image[1:] != image[:-1]]) if len(image) else np.zeros(0, dtype=np.int64)
-    rank = np.arange(len(image)) - np.repeat(starts, np.diff(np.r_[starts, len(image)]))
+    place = np.arange(len(image)) - np.repeat(starts, np.diff(np.r_[starts, len(image)]))
     chosen = np.zeros(len(tracks), dtype=np.bool_)
-    chosen[tracks.track_idx[order][rank < min_num]] = True
+    chosen[tracks.track_idx[order][place < min_num]] = True
     return chosen
 
 

@@ -25,6 +25,8 @@ NUM_SETTLING = 1000
 """Observations of each new image that its pose is settled on; all of 7000 moved it by 0.01 deg in one scene."""
 SETTLING_SCALE_PX = 1.0
 """Where the loss of that adjustment turns from quadratic to robust."""
+NUM_AT_EASE = 12
+"""Matches to points from which on a new image needs no points of two views."""
 ROUGH = 3.0
 """New poses are rough: observations this many times worse than a finished model allows help to settle them."""
 
@@ -39,7 +41,7 @@ def extend_model(problem: Problem, model: Reconstruction, poses: Poses, config: 
     if not is_new.any():
         return model
     agreeing = _pairs_of(problem, replace(model, poses=poses), is_new, config)
-    fresh = _without_points(build_tracks(agreeing, config.graph), agreeing, model)
+    fresh = _fresh_tracks(agreeing, model, is_new, config)
     last = config.mapping.rounds[-1]
     wanted = PointFilter(last.max_error_px, config.mapping.min_angle_deg, min_num_views=2)
     rough = _grow(agreeing, model, poses, fresh, replace(wanted, max_error_px=ROUGH * last.max_error_px))
@@ -97,6 +99,16 @@ def _pairs_of(problem: Problem, model: Reconstruction, is_new: NDArray[np.bool_]
     """The pairs of the new images that agree with the poses."""
     own = problem.select_edges(np.asarray(is_new[problem.view_graph.edge_index].any(axis=0)))
     return own.select_edges(disagreement_deg(own, model) <= config.averaging.max_rotation_error_deg)
+
+
+def _fresh_tracks(problem: Problem, model: Reconstruction, is_new: NDArray[np.bool_], config: Config) -> Tracks:
+    """Tracks that no point explains yet; of two views only where a new image has little else to stand on."""
+    num_links = np.bincount(links_to_points(problem, model)[0], minlength=len(is_new))
+    tracks = build_tracks(problem, replace(config.graph, min_track_length=2))
+    in_need = (is_new & (num_links < NUM_AT_EASE))[tracks.image_idx]
+    helps = np.bincount(tracks.track_idx[in_need], minlength=len(tracks)) > 0
+    long_enough = tracks.lengths >= config.graph.min_track_length
+    return _without_points(tracks.select(helps | long_enough), problem, model)
 
 
 def _without_points(tracks: Tracks, problem: Problem, model: Reconstruction) -> Tracks:

@@ -14,7 +14,7 @@ from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.colmap.cameras import has_believable_focal
 from vgpa.config import BundleRound, MappingConfig
 from vgpa.errors import NoModelError
-from vgpa.mapping.cover import covering_tracks, well_supported_images
+from vgpa.mapping.cover import covering_tracks, sampled_tracks, well_supported_images
 from vgpa.mapping.extend import without_images
 from vgpa.mapping.principal_point import explains_principal_point
 from vgpa.mapping.triangulate import PointFilter, Points, keep_good, observation_errors_px, triangulate
@@ -32,6 +32,8 @@ MIN_NOISE_PX = 0.05
 """Noise of keypoints that a loss must allow for, however well a model fits."""
 NUM_READJUSTING = 40
 """Iterations at most after images came back: the model is nearly where it should be."""
+NUM_SAMPLED, SEED = 10_000, 0
+"""Observations that tell whether principal points are to be free, and the seed by which they are drawn."""
 COVER_RESERVE = 1.5
 """Tracks that are triangulated for a covering subset, over those that it needs: some of them turn out bad."""
 
@@ -88,7 +90,7 @@ def build_model(
     advance(len(rounds), len(rounds) + 1)
     last = config.rounds[-1]
     options = given.options(last, model)
-    if options.refine_intrinsics and explains_principal_point(model, keypoints, options, config):
+    if options.refine_intrinsics and explains_principal_point(_sample(model, given), keypoints, options, config):
         options = replace(options, min_images_for_principal_point=config.min_images_for_principal_point)
     model = _run_round(model, given, last, options)
     return model if last.min_num_covered is None else _with_all_points(model, given)
@@ -160,9 +162,23 @@ def _triangulate(model: Reconstruction, given: _Given, settings: BundleRound) ->
     """The points of all tracks that a round may use."""
     tracks = given.tracks
     if settings.min_num_covered is not None:
-        posed = tracks.select_observations(model.poses.is_known[tracks.image_idx])
+        posed = _posed_tracks(model, given)
         tracks = posed.select(covering_tracks(posed, round(COVER_RESERVE * settings.min_num_covered)))
     return triangulate(model.images, model.poses, given.keypoints, tracks, given.wanted(settings))
+
+
+def _sample(model: Reconstruction, given: _Given) -> Reconstruction:
+    """The model with the points of randomly chosen tracks, about `NUM_SAMPLED` observations in all."""
+    posed = _posed_tracks(model, given)
+    min_num = max(NUM_SAMPLED // model.num_registered, given.config.min_num_points)
+    tracks = posed.select(sampled_tracks(posed, min_num, SEED))
+    wanted = given.wanted(given.config.rounds[-1])
+    return _model(model.images, model.poses, triangulate(model.images, model.poses, given.keypoints, tracks, wanted))
+
+
+def _posed_tracks(model: Reconstruction, given: _Given) -> Tracks:
+    """The given tracks as far as images with poses see them."""
+    return given.tracks.select_observations(model.poses.is_known[given.tracks.image_idx])
 
 
 def _with_all_points(model: Reconstruction, given: _Given) -> Reconstruction:
