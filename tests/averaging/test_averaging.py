@@ -103,6 +103,18 @@ def test_what_a_good_start_knows_is_kept() -> None:
     assert np.median(error) < 3
 
 
+def test_a_start_counts_as_much_as_its_edges_agree_with_it() -> None:
+    """All starts lead to the same valley; there a precise one still lowers the error, and a guess changes nothing."""
+    truth, noisy = (make_graph(CAMS, near_pairs(20, 6), noise_deg=noise_deg) for noise_deg in (0.0, 3.0))
+    starts = CAMS.centre, perturbed(CAMS, 0, 3.0, seed=1).centre, perturbed(CAMS, 0, 3.0, seed=2).centre
+    precise, guess, other_guess = (
+        direction_residuals_deg(truth, CAMS.rotation, average_positions(noisy, CAMS.rotation, start, 5)).mean()
+        for start in starts
+    )
+    assert precise < 0.8 * guess
+    assert guess == pytest.approx(other_guess, rel=0.05)
+
+
 def test_edges_with_few_inliers_count_less() -> None:
     good, bad = (make_graph(CAMS, near_pairs(20, 6), noise_deg=noise_deg) for noise_deg in (0.1, 3.0))
     is_bad = np.arange(good.num_edges) % 2 == 0

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vgpa.config import AveragingConfig, Device
+from vgpa.config import AveragingConfig, Device, FinetuneLoss
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import normalize
 from vgpa.network.device import torch_device
 from vgpa.network.graph import GraphTensors
 from vgpa.network.losses import relative_pose_loss
+from vgpa.network.robust import RobustLoss
 from vgpa.network.weights import load_network
 from vgpa.scene import ViewGraph
 
@@ -29,6 +30,10 @@ SMALL_GRAPH = 2000
 ADAM_BETAS = (0.9, 0.99)
 """A shorter memory of squared gradients than is usual: they shrink fast at first, and so a higher rate stays stable."""
 NUM_WARMUP_STEPS = 20
+SCALES_DEG = (120.0, 10.0)
+"""Of the robust loss: the first and the last."""
+NARROWING_PART = 0.6
+"""The part of the steps after which its scale is the last one."""
 
 
 def predict_with_torch(graph: ViewGraph, config: AveragingConfig, device: Device) -> Rigid:
@@ -44,25 +49,63 @@ def predict_with_torch(graph: ViewGraph, config: AveragingConfig, device: Device
 
 
 def finetune(net: nn.Module, graph: GraphTensors, config: AveragingConfig) -> nn.Module:
-    """The network after some steps on this graph's own consistency loss (eq. 1); the best iterate is kept."""
+    """The network after some steps on this graph's own consistency, label-free; the best iterate is kept."""
     net = copy.deepcopy(net)
+    judge = OBJECTIVES[config.finetune_loss](graph)
     optimizer = torch.optim.Adam(net.parameters(), betas=ADAM_BETAS)
-    best_loss, best_state = math.inf, copy.deepcopy(net.state_dict())
+    best_cost, best_state = math.inf, copy.deepcopy(net.state_dict())
     for step in range(config.finetune_steps + 1):
+        part_done = step / max(config.finetune_steps, 1)
         quaternion_wxyz, translation = net(graph)
-        loss = relative_pose_loss(quaternion_wxyz, translation, graph)
-        if loss.item() < best_loss:
-            best_loss, best_state = loss.item(), copy.deepcopy(net.state_dict())
+        loss, cost = judge(quaternion_wxyz, translation, part_done)
+        if cost.item() < best_cost:
+            best_cost, best_state = cost.item(), copy.deepcopy(net.state_dict())
         if step == config.finetune_steps:
             break
-        warmup, decay = min(1.0, (step + 1) / NUM_WARMUP_STEPS), 1 - step / config.finetune_steps
-        optimizer.param_groups[0]["lr"] = config.finetune_learning_rate * warmup * decay
+        warmup = min(1.0, (step + 1) / NUM_WARMUP_STEPS)
+        optimizer.param_groups[0]["lr"] = config.finetune_learning_rate * warmup * (1 - part_done)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
     net.load_state_dict(best_state)
     return net
+
+
+Judge = Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]
+"""From quaternions, translations and the part of the steps that is done to the loss that a step descends and the cost
+of which the best iterate has least."""
+
+
+def _judge_by_paper(graph: GraphTensors) -> Judge:
+    """The paper's loss (eq. 1 and 2) for both."""
+
+    def judge(quaternion_wxyz: Tensor, translation: Tensor, part_done: float) -> tuple[Tensor, Tensor]:
+        loss = relative_pose_loss(quaternion_wxyz, translation, graph)
+        return loss, loss.detach()
+
+    return judge
+
+
+def _judge_robustly(graph: GraphTensors) -> Judge:
+    """A bounded loss whose scale narrows, and the pull of the relaxed graph; iterates compare at the last scale."""
+    robust = RobustLoss(graph)
+    first, last = (math.radians(scale_deg) for scale_deg in SCALES_DEG)
+
+    def judge(quaternion_wxyz: Tensor, translation: Tensor, part_done: float) -> tuple[Tensor, Tensor]:
+        poses = quaternion_wxyz, translation
+        scale = first * (last / first) ** min(1.0, part_done / NARROWING_PART)
+        with torch.no_grad():
+            cost = robust.bounded(*poses, last)
+        return robust.bounded(*poses, scale) + robust.pull(*poses, scale), cost
+
+    return judge
+
+
+OBJECTIVES: dict[FinetuneLoss, Callable[[GraphTensors], Judge]] = {
+    "paper": _judge_by_paper,
+    "robust": _judge_robustly,
+}
 
 
 @contextmanager

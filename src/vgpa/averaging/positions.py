@@ -10,10 +10,15 @@ triangle determines stays as it was, instead of running away. Angles are measure
 grows as the matches behind an edge become fewer.
 
 How far a camera may still cross over depends on the start: where most edges agree with it, the scale of the weights
-is narrow from the beginning, and what the start knows is kept; from a start that knows nothing it begins wide.
+is narrow from the beginning, and what the start knows is kept; from a start that knows nothing it begins wide. In the
+end the directions of the start's own baselines count as one more measurement of every edge, as precise as the start
+was beside the averaged centres: what a network has learned of noise is kept, a guess is not.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import bsr_array
@@ -30,6 +35,7 @@ MIN_FIRST_SIGMAS, MAX_FIRST_SIGMA_DEG = 2.0, 40.0
 """The first scale is at least so many times the final one, and at most this."""
 STEPS_PER_SIGMA = 12
 FINAL_STEPS = 40
+RECALL_STEPS = 20
 STEP_TOLERANCE = 1e-6
 LENGTH_RANGE = (1e-2, 1e2)
 """Edge lengths are kept within these multiples of the median, so that no weight explodes."""
@@ -62,16 +68,13 @@ def average_positions(graph: ViewGraph, rotation: FloatArray, start: FloatArray,
     if edges.shape[1] == 0:
         return start
     noise = np.clip(np.sqrt(TYPICAL_INLIERS / np.maximum(graph.num_inliers[used], 1)), *NOISE_RANGE)
-    centre = _unit_scale(start, edges)
+    before = centre = _unit_scale(start, edges)
     wide_deg = _wide_scales_deg(centre, edges, direction, sigma_deg)
     for scale_deg, num_steps in [*((scale, STEPS_PER_SIGMA) for scale in wide_deg), (sigma_deg, FINAL_STEPS)]:
-        for _ in range(num_steps):
-            updated = _unit_scale(_step(centre, edges, direction, np.radians(scale_deg) * noise), edges)
-            change = np.abs(updated - centre).max()
-            centre = updated
-            if change < STEP_TOLERANCE:
-                break
-    return centre
+        measured = _Directions(direction, np.radians(scale_deg) * noise)
+        centre = _settle(centre, edges, [measured], num_steps)
+    recalled = _recall(before, centre, edges, measured, np.radians(sigma_deg))
+    return _settle(centre, edges, [measured, recalled], RECALL_STEPS)
 
 
 def direction_residuals_deg(graph: ViewGraph, rotation: FloatArray, centre: FloatArray) -> FloatArray:
@@ -94,18 +97,53 @@ def _wide_scales_deg(centre: FloatArray, edges: IntArray, direction: FloatArray,
     return scales
 
 
-def _step(centre: FloatArray, edges: IntArray, direction: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Centres after one solve; `sigma` (num_edges,) is the scale of each edge's angle, radians."""
-    i, j = edges
-    baseline = centre[j] - centre[i]
-    length = np.clip(np.linalg.norm(baseline, axis=-1), *LENGTH_RANGE)
-    angle = direction_angle_rad(normalize(baseline), direction)
-    weight = np.maximum((sigma**2 / (sigma**2 + angle**2)) ** 2, MIN_WEIGHT) / (length * sigma) ** 2
-    along = np.clip(np.sum(baseline * direction, axis=-1), *LENGTH_RANGE)
-    projector = direction[:, :, None] * direction[:, None, :]
-    block = weight[:, None, None] * (np.eye(3) - (1 - DAMPING) * projector)
-    pull = (weight * DAMPING * along)[:, None] * direction
-    return _solve_blocks(block, pull, edges, centre)
+@dataclass(frozen=True, eq=False)
+class _Directions:
+    """What edges are asked for.
+
+    Attributes:
+        unit: (num_edges, 3) unit directions.
+        sigma: (num_edges,) scale of each edge's angle, radians.
+        trust: how much they count.
+    """
+
+    unit: FloatArray
+    sigma: FloatArray
+    trust: float = 1.0
+
+    def ask(self, baseline: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Blocks (num_edges, 3, 3) and pulls (num_edges, 3) of the sum above, for current baselines (num_edges, 3)."""
+        length = np.clip(np.linalg.norm(baseline, axis=-1), *LENGTH_RANGE)
+        angle = direction_angle_rad(normalize(baseline), self.unit)
+        bounded = np.maximum((self.sigma**2 / (self.sigma**2 + angle**2)) ** 2, MIN_WEIGHT)
+        weight = self.trust * bounded / (length * self.sigma) ** 2
+        along = np.clip(np.sum(baseline * self.unit, axis=-1), *LENGTH_RANGE)
+        projector = self.unit[:, :, None] * self.unit[:, None, :]
+        block = weight[:, None, None] * (np.eye(3) - (1 - DAMPING) * projector)
+        return block, (weight * DAMPING * along)[:, None] * self.unit
+
+
+def _recall(before: FloatArray, after: FloatArray, edges: IntArray, measured: _Directions, sigma: float) -> _Directions:
+    """The directions of the start's baselines; precise is who is close to the measured ones."""
+    unit_before, unit_after = (normalize(centre[edges[1]] - centre[edges[0]]) for centre in (before, after))
+    angle_before, angle_after = (
+        np.median(direction_angle_rad(unit, measured.unit)) for unit in (unit_before, unit_after)
+    )
+    trust = min(1.0, float(angle_after) / max(float(angle_before), 1e-9)) ** 2
+    return _Directions(unit_before, np.full(len(unit_before), sigma), trust)
+
+
+def _settle(centre: FloatArray, edges: IntArray, asked: Sequence[_Directions], num_steps: int) -> FloatArray:
+    """Centres after at most so many solves, fewer where nothing moves any more."""
+    for _ in range(num_steps):
+        baseline = centre[edges[1]] - centre[edges[0]]
+        blocks, pulls = zip(*(directions.ask(baseline) for directions in asked), strict=True)
+        updated = _unit_scale(_solve_blocks(sum(blocks), sum(pulls), edges, centre), edges)
+        change = np.abs(updated - centre).max()
+        centre = updated
+        if change < STEP_TOLERANCE:
+            break
+    return centre
 
 
 def _solve_blocks(block: FloatArray, pull: FloatArray, edges: IntArray, start: FloatArray) -> FloatArray:

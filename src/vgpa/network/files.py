@@ -64,6 +64,8 @@ def _checked(config: Any, arrays: dict[str, NDArray[np.float32]]) -> dict[str, A
     for name, value in config.items():
         if isinstance(value, int | float) and not 0 <= value <= most:
             raise ValueError(f"{name} is {value}")
+    if config.get("num_layers", 0) > len(arrays):
+        raise ValueError(f"{config['num_layers']} layers cannot have {len(arrays)} arrays")
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise ValueError(f"{name} holds numbers that are not finite")

@@ -32,14 +32,24 @@ def relative_pose_loss(quaternion_wxyz: Tensor, translation: Tensor, graph: Grap
     quaternion_wxyz (N, 4), translation (N, 3): predicted cam_from_world.
     Directions are compared at both ends of an edge. Of several graphs the result is the mean of their losses.
     """
-    graph_idx, num_graphs = graph.graph_idx, graph.num_graphs
-    i, j = graph.edge_index
-    cam_from_world = quaternion_wxyz_to_matrix(quaternion_wxyz)
-    predicted_rotation = cam_from_world[j] @ cam_from_world[i].transpose(-1, -2)
-    rotation_error = rotation_angle(predicted_rotation, graph.rotation)
+    rotation_angle_rad, direction_angle_rad = edge_angles(*world_frame(quaternion_wxyz, translation, graph), graph)
+    every_edge, seen = torch.ones_like(rotation_angle_rad), graph.has_direction.to(direction_angle_rad.dtype)
+    return mean_over_edges(rotation_angle_rad, every_edge, graph) + mean_over_edges(direction_angle_rad, seen, graph)
 
-    centre = -_rotate_back(cam_from_world, translation)
-    centre = _fix_gauge(centre, graph_idx, num_graphs)
+
+def world_frame(quaternion_wxyz: Tensor, translation: Tensor, graph: GraphTensors) -> tuple[Tensor, Tensor]:
+    """Rotations (N, 3, 3) and centres (N, 3), moved and scaled so that each graph has mean 0 and mean distance 1."""
+    cam_from_world = quaternion_wxyz_to_matrix(quaternion_wxyz)
+    return cam_from_world, _fix_gauge(-_rotate_back(cam_from_world, translation), graph.graph_idx, graph.num_graphs)
+
+
+def edge_angles(cam_from_world: Tensor, centre: Tensor, graph: GraphTensors) -> tuple[Tensor, Tensor]:
+    """Angles (E,) between predicted and measured rotations, and directions (these say nothing where there is none).
+
+    cam_from_world (N, 3, 3), centre (N, 3): as `world_frame` gives them.
+    """
+    i, j = graph.edge_index
+    rotation_error = rotation_angle(cam_from_world[j] @ cam_from_world[i].transpose(-1, -2), graph.rotation)
     offset = centre[i] - centre[j]
     # Masked edges still need a unit vector: the angle to a zero vector has no gradient.
     unit_z = graph.direction.new_tensor((0.0, 0.0, 1.0))
@@ -49,12 +59,14 @@ def relative_pose_loss(quaternion_wxyz: Tensor, translation: Tensor, graph: Grap
         direction_angle(_bounded_unit(_rotate(cam_from_world[j], offset)), at_j)
         + direction_angle(_bounded_unit(_rotate(cam_from_world[i], -offset)), at_i)
     )
-    edge_graph_idx = graph_idx[i]
-    rotation_loss = mean_by_index(rotation_error, edge_graph_idx, num_graphs)
-    seen = graph.has_direction.to(direction_error.dtype)
-    seen_part = mean_by_index(seen, edge_graph_idx, num_graphs).clamp(min=_MIN_GRAPH_SIZE)
-    direction_loss = mean_by_index(seen * direction_error, edge_graph_idx, num_graphs) / seen_part
-    return torch.mean(rotation_loss + direction_loss)
+    return rotation_error, direction_error
+
+
+def mean_over_edges(value: Tensor, weight: Tensor, graph: GraphTensors) -> Tensor:
+    """The weighted mean of values (E,) over the edges of each graph, and of that the mean over the graphs."""
+    graph_idx = graph.graph_idx[graph.edge_index[0]]
+    total, of_weights = (mean_by_index(x, graph_idx, graph.num_graphs) for x in (weight * value, weight))
+    return torch.mean(total / of_weights.clamp(min=_MIN_GRAPH_SIZE))
 
 
 def _fix_gauge(centre: Tensor, graph_idx: Tensor, num_graphs: int) -> Tensor:

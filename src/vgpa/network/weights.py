@@ -47,12 +47,17 @@ def save_weights(net: nn.Module, path: Path) -> None:
 
 
 def load_network(name_or_path: str | Path) -> nn.Module:
-    """The network of a shipped name ("default", "paper") or of a `.safetensors` file, in eval mode, on the CPU."""
+    """The network of a shipped name ("default", "paper") or of a `.safetensors` file, in eval mode, on the CPU.
+
+    It is built without memory of its own and takes the file's arrays: what a file claims costs no more than its bytes.
+    """
     file = read_weights(name_or_path)
     try:
         config_type, _ = KINDS[file.kind]
-        net = make_network(config_type(**file.config))
-        net.load_state_dict({name: torch.from_numpy(array) for name, array in file.arrays.items()})
+        with torch.device("meta"):
+            net = make_network(config_type(**file.config))
+        arrays = {name: torch.from_numpy(array).float() for name, array in file.arrays.items()}
+        net.load_state_dict(arrays, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise not_weights(file.path, error) from error
     return net.eval()
