@@ -266,6 +266,11 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def main() -> None:
+    """Run one verb."""
+    given = parse()
+    given.run(given)
+
+
 if __name__ == "__main__":
-    arguments = parse()
-    arguments.run(arguments)
+    main()

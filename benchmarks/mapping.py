@@ -1,15 +1,15 @@
 """vgpa beside COLMAP, GLOMAP and Theia on the same databases, in one run on one machine.
 
     VGPA_DATA=... python benchmarks/mapping.py [SCENE ...] [--methods default fast paper colmap glomap theia]
-                                               [--repeat N] [--resume FILE]
+                                               [--repeat N] [--resume FILE] [--out FOLDER]
     VGPA_DATA=... python benchmarks/mapping.py corrupt SCENE ... [the same options]
 
 Every method runs on every scene of $VGPA_DATA/scenes in a process of its own, start included, in an order that turns
 from scene to scene and repeat to repeat. Measured: wall time, processor time and peak memory of the process and its
 children, registered images, and all scores against the reference. Repeat k has seed k. Intrinsics that are known stay
 fixed, for every method alike. Every run is a line in FILE (a new one below runs/ unless given); what it holds already
-is not run again, but is in the tables. These are written to benchmarks/RESULTS.md; those of `corrupt`, where part of
-each scene's verified pairs is wrong or missing, to benchmarks/ROBUSTNESS.md.
+is not run again, but is in the tables. These are written to RESULTS.md in FOLDER (benchmarks/ unless given); those of
+`corrupt`, where part of each scene's verified pairs is wrong or missing, to robustness.md with its plots (docs/).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mapping_tables import comparison_page, robustness_page
+import mapping_robustness
+from mapping_tables import comparison_page
 
 from vgpa.benchmark.measure import measure
 
@@ -157,6 +158,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=PRESETS + PEERS, default=[*PRESETS, *PEERS])
     parser.add_argument("--repeat", type=int, default=1, metavar="N")
     parser.add_argument("--resume", type=Path, metavar="FILE")
+    parser.add_argument("--out", type=Path, metavar="FOLDER")
     given = parser.parse_args()
     log = given.resume or Path("runs", time.strftime("mapping-%Y%m%d-%H%M%S.jsonl"))
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -164,8 +166,10 @@ def main() -> None:
     is_corrupt = given.scenes[:1] == ["corrupt"]
     scenes = find_scenes(given.scenes[is_corrupt:], is_corrupt, log.parent / "corrupt")
     records = run_all(scenes, given.methods, given.repeat, log)
-    page, name = (robustness_page, "ROBUSTNESS.md") if is_corrupt else (comparison_page, "RESULTS.md")
-    (HERE / name).write_text(page(records, caption(given, records)))
+    if is_corrupt:
+        mapping_robustness.write_page(records, caption(given, records), given.out or mapping_robustness.DOCS)
+    else:
+        (given.out or HERE).joinpath("RESULTS.md").write_text(comparison_page(records, caption(given, records)))
 
 
 if __name__ == "__main__":

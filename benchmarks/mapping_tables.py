@@ -6,7 +6,7 @@ With several repeats, times and memory are medians, scores are means, and RA-AUC
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from statistics import mean, median
 from typing import Any
 
@@ -63,26 +63,6 @@ def comparison_page(records: Iterable[Record], caption: str) -> str:
         parts += [f"Reference: {kind}." for kind in [runs.about(scene, "reference")] if kind]
         parts.append("\n".join([HEADER, *_scene_rows(runs, scene)]))
     return "\n\n".join([*parts, *_profile(runs)]) + "\n"
-
-
-def robustness_page(records: Iterable[Record], caption: str) -> str:
-    """The whole of ROBUSTNESS.md: RA-AUC@5, registered images and seconds, one row per damaged copy of a scene."""
-    runs = Runs(records)
-    about = (
-        "`wrong-N`: N% of the verified pairs have a wrong relative pose and matches that agree with it, half of them "
-        "arbitrary, half off by a turn about the vertical. `top-N`: each image keeps its N pairs with most inliers."
-    )
-    figures: dict[str, Callable[[str, str], float | None]] = {
-        "RA-AUC@5": runs.ra_auc,
-        "Registered images": lambda scene, method: runs.middle(scene, method, "num_registered"),
-        "Seconds": lambda scene, method: runs.middle(scene, method, "wall_s"),
-    }
-    parts = ["# Robustness", caption, about]
-    for title, figure in figures.items():
-        digits = {"RA-AUC@5": 3, "Seconds": 1}.get(title, 0)
-        rows = [[scene, *(_number(figure(scene, method), digits) for method in runs.methods)] for scene in runs.scenes]
-        parts += [f"## {title}", _table(["pairs", *runs.methods], rows)]
-    return "\n\n".join(parts) + "\n"
 
 
 def _summary(runs: Runs) -> Iterator[str]:

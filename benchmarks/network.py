@@ -29,9 +29,13 @@ from graphs import Case, make_own_worlds, read_real_scenes, read_test_worlds
 from starts import CHAINED, INLIER_TREE, TREE, TRUTH, Score, load_networks, score_finetuned, score_forward, score_starts
 from torch import nn
 
+from vgpa.config import AveragingConfig, FinetuneLoss
+from vgpa.network.posenet import PoseNet
+
 RESULTS = Path(__file__).parents[1] / "docs" / "network-results.md"
 OWN_SEED = 9001
 """Of generated worlds: not a training seed."""
+FINETUNE_LOSSES: dict[FinetuneLoss, str] = {"paper": "the paper's loss", "robust": "robust loss"}
 PAPER_METHODS = ("VGPA", "RESfM", "Theia", "GLOMAP")
 
 
@@ -67,9 +71,11 @@ def score_world(case: Case, networks: Mapping[str, nn.Module], args: argparse.Na
     row = {}
     for name, net in networks.items():
         row[f"`{name}`, forward pass"] = score_forward(case, net, args.device)
-        tuned = score_finetuned(case, net, args.device, args.finetune_steps)
-        if tuned is not None:
-            row[f"`{name}`, forward pass + {args.finetune_steps} steps"] = tuned
+        if isinstance(net, PoseNet) and args.finetune_steps:
+            for loss, words in FINETUNE_LOSSES.items():
+                config = AveragingConfig(finetune_steps=args.finetune_steps, finetune_loss=loss)
+                title = f"`{name}`, forward pass + {args.finetune_steps} steps, {words}"
+                row[title] = score_finetuned(case, net, args.device, config)
     for name, value in score_starts_of(case, networks, args).items():
         row[f"{f'`{name}`' if name in networks else name} → averaging"] = value
     return row
@@ -153,12 +159,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def write_section(name: str, text: str) -> None:
+def write_section(path: Path, name: str, text: str) -> None:
     """Replace what stands between the markers of a section of the results page."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    page = RESULTS.read_text()
+    page = path.read_text()
     before, rest = page.split(begin)
-    RESULTS.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
+    path.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
 
 
 def main() -> None:
@@ -170,6 +176,7 @@ def main() -> None:
     parser.add_argument("--finetune-steps", type=int, default=200, help="0 leaves fine-tuning out")
     parser.add_argument("--device", default="cpu", help="where networks run: cpu or cuda")
     parser.add_argument("--processes", type=int, default=1, help="graphs taken at a time")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the page to write into")
     args = parser.parse_args()
     data = Path(os.environ["VGPA_DATA"]) if not args.own else Path()
     section = args.part + ("-own" if args.own else "")
@@ -196,7 +203,7 @@ def main() -> None:
         f"`python benchmarks/network.py {typed}`, {os.cpu_count()} cores, Python {platform.python_version()}.\n\n{text}"
     )
     print(text)
-    write_section(section, text)
+    write_section(args.out, section, text)
 
 
 if __name__ == "__main__":

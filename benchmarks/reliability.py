@@ -4,10 +4,13 @@
     python benchmarks/reliability.py faults      kills, Ctrl-C, full disks, little memory, dead workers; then the rerun
     python benchmarks/reliability.py fuzz [N]    N inputs (a million unless told) for every parser and constructor
     python benchmarks/reliability.py peers       the same hostile photos through pycolmap's own pipeline
-    python benchmarks/reliability.py load        20,000 cameras; databases of 250 to 2,000 images; GLOMAP beside
+    python benchmarks/reliability.py graph       a view graph of 20,000 cameras and 600,000 edges
+    python benchmarks/reliability.py load [N]    databases of 250 to N images (2,000 unless told); GLOMAP beside
+    python benchmarks/reliability.py supply      wheel and sdist; the wheel installed elsewhere, and the demo there
+    python benchmarks/reliability.py all         all of these, one after the other
 
 Each part replaces its own section of the page and leaves the others. All of it together takes hours on two cores; the
-short forms of corpus, faults and fuzz are in the test suite.
+short forms of corpus, faults, fuzz and supply are in the test suite.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ import reliability_faults  # noqa: E402
 import reliability_fuzz  # noqa: E402
 import reliability_load  # noqa: E402
 import reliability_peers  # noqa: E402
+import reliability_supply  # noqa: E402
 
 PAGE = ROOT / "docs" / "reliability.md"
 INTRODUCTION = """# Reliability
@@ -44,36 +48,42 @@ TITLES = {
     "faults": "Faults",
     "fuzz": "Fuzzing",
     "peers": "The same photos through pycolmap",
-    "load": "Load",
+    "graph": "Load: a large graph",
+    "load": "Load: large databases",
+    "supply": "Supply",
 }
 
 
 def main() -> None:
     """Run the parts that are asked for, and write their sections."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=TITLES)
+    parser.add_argument("part", choices=[*TITLES, "all"])
     parser.add_argument("number", nargs="?", type=int, help="inputs of the fuzzer, or images of the largest load")
+    parser.add_argument("--out", type=Path, default=PAGE, help="the page to write")
     args = parser.parse_args()
     parts: dict[str, Callable[[], str]] = {
         "corpus": reliability_corpus.measure,
         "faults": reliability_faults.measure,
         "fuzz": lambda: reliability_fuzz.measure(args.number or 1_000_000),
         "peers": reliability_peers.measure,
+        "graph": reliability_load.measure_graph,
         "load": lambda: reliability_load.measure(args.number or 2000),
+        "supply": reliability_supply.measure,
     }
-    start = time.monotonic()
-    text = parts[args.part]()
-    minutes = (time.monotonic() - start) / 60
-    write_section(args.part, f"{text.strip()}\n\n{_machine()} This part took {minutes:.0f} minutes.")
+    for part in parts if args.part == "all" else [args.part]:
+        start = time.monotonic()
+        text = parts[part]()
+        minutes = (time.monotonic() - start) / 60
+        write_section(args.out, part, f"{text.strip()}\n\n{_machine()} This part took {minutes:.0f} minutes.")
 
 
-def write_section(part: str, text: str) -> None:
+def write_section(path: Path, part: str, text: str) -> None:
     """Put the text in the place of the part's section of the page."""
-    page = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    page = path.read_text(encoding="utf-8") if path.is_file() else ""
     found = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL))
     found[TITLES[part]] = f"\n{text}\n\n"
     sections = [f"## {title}\n{found[title]}" for title in TITLES.values() if title in found]
-    PAGE.write_text((INTRODUCTION + "\n" + "".join(sections)).rstrip() + "\n", encoding="utf-8")
+    path.write_text((INTRODUCTION + "\n" + "".join(sections)).rstrip() + "\n", encoding="utf-8")
 
 
 def _machine() -> str:

@@ -45,14 +45,14 @@ class Trial:
         complaint: what is wrong with what it said, with its folder, or with the rerun; None if nothing.
         is_equal: whether the rerun ended well, with the result of the undisturbed run.
         is_lost: whether a result that was there before is not there any more.
-        words: what it said last.
+        is_clear: whether a sentence said what happened.
     """
 
     is_disturbed: bool
     complaint: str | None
     is_equal: bool
     is_lost: bool
-    words: str
+    is_clear: bool
 
 
 Disturb = Callable[[Reference, Path, int], Run]
@@ -76,7 +76,8 @@ def measure() -> str:
             "After each, the folder is checked (the database by sqlite, models and reports by reading them), the same "
             "command is given again, and its database and model are compared with those of the undisturbed run, byte "
             "by byte. Every second trial hits a folder that holds the result of an earlier run, which must stay until "
-            "the new one is complete.",
+            "the new one is complete. SIGKILL leaves a process no time for words: there the small process that draws "
+            "the bars speaks in its place, unless the program was still being loaded.",
             "",
             "| fault | tries | hit before the end | clear message | data lost | rerun is equal | complaints |",
             "|---|---|---|---|---|---|---|",
@@ -88,10 +89,10 @@ def measure() -> str:
 def _row(title: str, trials: list[Trial]) -> str:
     hit = [trial for trial in trials if trial.is_disturbed]
     complaints = "; ".join(sorted({trial.complaint for trial in trials if trial.complaint is not None})) or "none"
-    num_silent = sum(not trial.words for trial in hit)
+    num_clear = sum(trial.is_clear for trial in hit)
     num_lost = sum(trial.is_lost for trial in trials)
     num_equal = sum(trial.is_equal for trial in trials)
-    clear = f"{len(hit) - num_silent} of {len(hit)}"
+    clear = f"{num_clear} of {len(hit)}"
     lost = "none" if num_lost == 0 else str(num_lost)
     return f"| {title} | {len(trials)} | {len(hit)} | {clear} | {lost} | {num_equal} of {len(trials)} | {complaints} |"
 
@@ -109,7 +110,7 @@ def _try(reference: Reference, out: Path, disturb: Disturb, number: int) -> Tria
     unequal = again.complaint() or difference(reference.folder, out)
     if unequal is not None:
         complaint = f"{complaint}; the rerun: {unequal}" if complaint else f"the rerun: {unequal}"
-    return Trial(run.is_hit, complaint, unequal is None, is_lost, run.stderr.strip())
+    return Trial(run.is_hit, complaint, unequal is None, is_lost, run.is_clear)
 
 
 def _force_work(out: Path) -> None:

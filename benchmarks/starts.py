@@ -7,7 +7,7 @@ A start is cam_from_world of every image. Where photos stand behind a graph the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ from vgpa.evaluate import auc, pair_errors_deg
 from vgpa.geometry.alignment import align_cameras
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.spanning_tree import chain_motions, grow_forest
-from vgpa.network.posenet import PoseNet
 from vgpa.network.weights import load_network
 from vgpa.scene import Poses
 
@@ -66,12 +65,10 @@ def score_forward(case: Case, net: nn.Module, device: str) -> Score:
     return score(case, Poses.of_all(_predict(case, net, device)))
 
 
-def score_finetuned(case: Case, net: nn.Module, device: str, num_steps: int) -> Score | None:
-    """The network's own poses after fine-tuning on the graph, with the best iterate kept; for the paper's network."""
-    if not isinstance(net, PoseNet) or num_steps == 0:
-        return None
+def score_finetuned(case: Case, net: nn.Module, device: str, config: AveragingConfig) -> Score:
+    """The network's own poses after fine-tuning on the graph, with the best iterate kept."""
     tensors = graph_tensors(case.graph, torch.device(device))
-    tuned = finetune(net.to(device), tensors, replace(CONFIG, finetune_steps=num_steps))
+    tuned = finetune(net.to(device), tensors, config)
     return score(case, Poses.of_all(_predict(case, tuned, device)))
 
 

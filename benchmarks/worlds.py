@@ -246,14 +246,17 @@ def main() -> None:
     """Parse the command line and do one of the two."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("fit", "pictures"))
+    parser.add_argument(
+        "--out", type=Path, default=DOCS, help="folder of worlds.md and of the pictures' folder worlds/"
+    )
     given = parser.parse_args()
     if given.what == "fit":
         tables = fit(Path(os.environ["VGPA_DATA"]))
-        write_tables(tables, DOCS / "worlds.md")
+        write_tables(tables, given.out / "worlds.md")
         print("\n\n".join(tables.values()))
     else:
         data = os.environ.get("VGPA_DATA")
-        draw_pictures(find_training_cameras(Path(data)) if data else (), DOCS / "worlds")
+        draw_pictures(find_training_cameras(Path(data)) if data else (), given.out / "worlds")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ code; from Python it is an ordinary exception. Anything else that escapes is a b
 from __future__ import annotations
 
 import errno
+import mmap
 import resource
 import sqlite3
 from collections.abc import Iterator
@@ -78,18 +79,29 @@ def _is_interrupt(error: BaseException | None) -> bool:
 def require_memory() -> None:
     """Raise a sentence for the user where a limit (ulimit -v) leaves too little memory for the libraries to load.
 
-    They would hang or crash without a word.
+    They would hang or crash without a word. OpenBLAS, for one, takes a buffer when it is first used, and asks for it
+    without end where it is refused: under a limit it gets its buffers now, while there is room.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit < MIN_ADDRESS_SPACE:
         raise ResourceError(
             f"Memory is limited to {limit // 2**20} MB, and {MIN_ADDRESS_SPACE // 2**20} MB are needed at least",
             "Raise the limit (ulimit -v)",
         )
+    with faults_explained():
+        import numpy as np
+        from scipy.linalg.blas import dtrsv
+
+        mmap.mmap(-1, BUFFER_SPACE).close()  # raises where it cannot be had
+        dtrsv(np.eye(2), np.eye(2) @ np.ones(2))
 
 
 MIN_ADDRESS_SPACE = 2**30
 """Bytes of addresses that the libraries take, whatever the input."""
+BUFFER_SPACE = 2**27
+"""Bytes of addresses that numpy's and scipy's OpenBLAS take when they are first used, and some more."""
 AGAIN = "then give the same command again; what was computed is kept"
 NO_MEMORY = ("allocate memory", "bad_alloc", "can't start new thread", "failed to map segment")
 """What libraries say when memory is short, where they do not raise MemoryError."""

@@ -3,6 +3,8 @@
 Models lie in `sparse/0`, `sparse/1`, ..., the largest first, as COLMAP numbers them. `poses.npz` keeps the poses that
 each of them had on its way: arrays "MODEL/STAGE/quaternion_wxyz", ".../translation" and ".../image_idx" (cam_from_world
 of these images, each stage in a world of its own) and "names" of all images.
+
+The command line opens its output folder before it loads numpy and pycolmap, so they are imported where they are used.
 """
 
 from __future__ import annotations
@@ -11,8 +13,6 @@ import shutil
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from vgpa.errors import OutputError
 
@@ -40,7 +40,6 @@ def open_output(folder: Path) -> None:
 
 def write_models(models: list[Reconstruction], keypoints: Keypoints, folder: Path) -> None:
     """Write all models of a run below `folder/sparse`; those that an earlier run left beyond them are removed."""
-    # The command line opens its output folder before it loads pycolmap.
     from vgpa.colmap.model import PARTIAL, write_model
 
     for number, model in enumerate(models):
@@ -69,6 +68,8 @@ def stage_poses(part: Part, num_images: int) -> dict[str, Poses]:
 
 def write_stage_poses(solution: Solution, folder: Path) -> None:
     """Write what the models' poses were on their way, for the viewer."""
+    import numpy as np
+
     names = solution.problem.images.names
     arrays: dict[str, Any] = {"names": np.array(names, dtype=np.str_)}
     for number, part in enumerate(solution.parts):
@@ -89,6 +90,8 @@ def describe_models(summary: dict[str, Any], solution: Solution) -> dict[str, An
 
     Points and errors of images in further models are those in their own model.
     """
+    import numpy as np
+
     rows = {row["name"]: row | {"model": None, "doubts": []} for row in summary["images"]}
     for number, part in enumerate(solution.parts):
         model, tracks = part.model, part.model.tracks

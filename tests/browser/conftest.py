@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -16,22 +15,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-# WebGL without a graphics card.
-OPTIONS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+from tests.browser.chromium import CHROMIUM, launch
+
 WAIT_MS = 60_000
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Chromium, driven by playwright."""
-    driver = pytest.importorskip("playwright.sync_api", reason="browser tests need playwright")
+    pytest.importorskip("playwright.sync_api", reason="browser tests need playwright")
     if CHROMIUM is None:
         pytest.skip("browser tests need Chromium: apt-get install chromium")
-    with driver.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+    with launch() as running:
         yield running
-        running.close()
 
 
 class Tab:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks.report_speed import MEASURE, open_report, write_report
 from tests.browser.conftest import Tab, num_colors
 from tests.report.made_up import EVIL_NAMES, all_pairs, model, ring_of_cameras, summary_of
 from vgpa.report.page import write_page
@@ -86,6 +87,13 @@ def hover_over_camera(tab: Tab, camera: int) -> str:
     return str(hover.text_content())
 
 
+def scroll_through(tab: Tab) -> None:
+    """Look at every chart: each is drawn when it comes near the screen."""
+    for chart in tab.page.locator("#charts .chart").all():
+        chart.scroll_into_view_if_needed()
+    tab.wait_until(lambda: tab.page.locator(".plot .main-svg").count() >= 5, "the histograms are drawn")
+
+
 def test_the_3d_view_is_drawn_and_answers(opened: Tab) -> None:
     tab, pixels = opened, opened.picture("scene", "#view3d")
     corner = pixels[4, 4].astype(int)
@@ -128,7 +136,7 @@ def test_images_to_look_at_have_pictures_and_reasons(opened: Tab) -> None:
 
 def test_nothing_is_wider_than_the_screen_and_all_charts_are_drawn(opened: Tab) -> None:
     tab, page = opened, opened.page
-    tab.wait_until(lambda: page.locator(".plot .main-svg").count() >= 5, "the histograms are drawn")
+    scroll_through(tab)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     page.get_by_role("button", name="Rotation", exact=True).click()
     assert num_colors(tab.picture("graph", "#graph")) > 10
@@ -144,6 +152,28 @@ def test_a_model_without_points_opens_too(browser: Any, tmp_path: Path, num_imag
     tab = Tab(browser.new_page(), tmp_path, "empty-")
     tab.page.goto(path.as_uri())
     tab.page.wait_for_selector("#view3d canvas")
-    tab.wait_until(lambda: tab.page.locator(".plot .main-svg").count() >= 5, "the histograms are drawn")
+    scroll_through(tab)
     tab.page.close()
     assert tab.troubles == []
+
+
+def test_charts_wait_until_they_are_wanted(browser: Any, report: Path, tmp_path: Path) -> None:
+    """Those far below the screen are drawn when the page is scrolled or printed, so that it opens sooner."""
+    tab = Tab(browser.new_page(viewport={"width": 390, "height": 600}), tmp_path, "waiting-")
+    tab.page.goto(report.as_uri())
+    tab.page.evaluate(MEASURE)
+    assert tab.page.locator("#charts .main-svg").count() == 0
+    tab.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert tab.page.locator("#charts .plot .main-svg").count() >= 5
+    tab.page.close()
+    assert tab.troubles == []
+
+
+def test_the_report_of_300_images_is_small_and_opens_soon(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_report(path, 300, 100_000)
+    assert path.stat().st_size < 10e6
+    # On a quiet machine both take a fraction of that: benchmarks/report_speed.py.
+    opening = open_report(browser, path)
+    assert opening.words_ms < 10_000
+    assert opening.scene_ms < 30_000

@@ -1,4 +1,8 @@
-"""The commands that README and documentation show, and where the suite runs those that `test_commands` does not."""
+"""The commands that README and documentation show, and where the suite runs each.
+
+`test_commands` runs them as they stand, `test_small_forms` runs the small forms of those that take long, and the others
+are tied to a test elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +28,18 @@ ELSEWHERE = {
     ),
     r"vgpa evaluate .* --dataset .*": "tests/evaluate/test_command_line.py::test_a_reference_in_every_layout",
     r"vgpa baseline .*": "tests/baselines/test_baselines.py::test_the_command_writes_a_model_and_says_so",
+    r"vgpa benchmark .* --import .*": "tests/benchmark/test_tables.py::test_a_damaged_scene_is_skipped_and_said",
+    r"vgpa benchmark .* glomap_plus.py": "tests/benchmark/test_tables.py::test_the_documented_method_stands_in_a_table",
+    r"vgpa benchmark auc": "tests/benchmark/test_tables.py::test_tracks_of_1dsfm_and_resfm_fill_their_tables",
     r"vgpa benchmark .*": "tests/benchmark/test_tables.py::test_photos_of_strecha_and_blendedmvs_fill_their_table",
     r"vgpa export .* --metric .*": "tests/report/export/test_run.py::test_a_run_remembers_where_its_photos_were_taken",
     r"vgpa export .* --gps .*": "tests/report/export/test_run.py::test_a_table_of_positions_makes_metres",
-    r"vgpa train .*": "tests/train/test_command_line.py::test_vgpa_train_says_what_it_made",
+    r"vgpa train --help": "tests/train/test_command_line.py::test_help_names_every_option",
     r"python -m vgpa.train.*": (
         "tests/train/test_command_line.py::test_it_runs_where_the_mapper_and_the_fine_clothes_are_missing"
     ),
     r"torchrun .* -m vgpa.train .*": "tests/docs/test_commands.py::test_torchrun",
     r"python examples/quick_start.py photos out": "tests/examples/test_examples.py::test_quick_start",
-    # What measures for minutes to hours is no test; that its options exist is checked in any case.
-    r"(VGPA_DATA=\S+ )?python (benchmarks|docs)/\w+\.py.*": "tests/docs/test_commands.py::test_shown_options_exist",
     r"vgpa COMMAND --help": "tests/docs/test_commands.py::test_shown_options_exist",
 }
 
@@ -58,5 +63,5 @@ def collect() -> dict[str, str]:
 
 
 def covering_test(command: str) -> str | None:
-    """The test that runs a command, or None if it is run as it stands."""
+    """The test elsewhere that runs a command, if there is one."""
     return next((test for pattern, test in ELSEWHERE.items() if re.fullmatch(pattern, command)), None)

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
@@ -16,24 +17,13 @@ from pathlib import Path
 import pytest
 
 from tests.docs.commands import ELSEWHERE, PAGES, ROOT, collect, covering_test
+from tests.docs.small_forms import small_form
 from vgpa.cli import VERBS, run
 from vgpa.demo import DemoCameras
 from vgpa.scene import ImageState
 
 SHOWN = collect()
-RUN_HERE = [command for command in SHOWN if covering_test(command) is None]
-
-
-@pytest.fixture(scope="module")
-def finished(demo_photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with everything that the commands name: photos, a finished run, its database and its model."""
-    folder = tmp_path_factory.mktemp("documented")
-    shutil.copytree(demo_photos, folder / "photos")
-    assert run(["reconstruct", str(folder / "photos"), "-o", str(folder / "out"), "-q"]) == 0
-    shutil.copy(folder / "out" / "database.db", folder)
-    for name in ("MODEL", "REFERENCE", "reference", "out-colmap/sparse/0"):
-        shutil.copytree(folder / "out" / "sparse" / "0", folder / name)
-    return folder
+RUN_HERE = [command for command in SHOWN if covering_test(command) is None and small_form(command) is None]
 
 
 @pytest.fixture
@@ -53,7 +43,7 @@ def test_command(command: str, here: Path, demo_cameras: DemoCameras, monkeypatc
     monkeypatch.setattr("vgpa.demo.run.make_world", lambda seed: None)
     monkeypatch.setattr("vgpa.demo.run.write_photos", lambda world, cameras, to: shutil.copytree(here / "photos", to))
     program, *args = shlex.split(command)
-    assert program == "vgpa", f"{command!r} in {SHOWN[command]} is run by no test: see tests/docs/commands.py"
+    assert program == "vgpa", f"{command!r} in {SHOWN[command]} is run by no test: see commands.py and small_forms.py"
     assert run(args) == 0
 
 
@@ -135,6 +125,8 @@ def test_make_has_the_targets_and_installs_as_the_pages_say() -> None:
         if command.startswith("make "):
             assert f"\n{command.split()[1]}:" in makefile
     assert "pip install -q -c constraints.txt torch\n" in makefile
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {extra for command in SHOWN for extra in re.findall(r"vgpa\[(\w+)\]", command)} <= set(extras)
     assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text()
 
 

@@ -94,6 +94,8 @@ def make_weight_files(folder: Path) -> list[Hostile]:
         "config-unknown": with_config(future=1),
         "config-huge": with_config(width=10**9),
         "config-many-layers": with_config(num_layers=10**9),
+        "config-wide": with_config(width=4096),
+        "config-wide-and-deep": with_config(width=4096, num_layers=4096),
         "config-negative": with_config(width=-1),
         "config-text": with_config(width="wide"),
         "other-width": with_config(width=8),

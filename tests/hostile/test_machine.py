@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import resource
 import signal
@@ -17,14 +18,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from tests.hostile.originals import make_database
 from tests.hostile.runner import IS_BOUND, ROOT, Command, complaint_about, run_commands
 from tests.synthetic import make_problem
+from vgpa.cli.screen import DIED
 from vgpa.colmap.model import read_model, write_model
 from vgpa.colmap.model_files import check_binary_files
 from vgpa.colmap.silence import logging_to
-from vgpa.errors import OutputError, ResourceError, VgpaError, faults_explained, require_memory
+from vgpa.errors import InputError, OutputError, ResourceError, VgpaError, faults_explained, require_memory
+from vgpa.network.weights import load_network
+from vgpa.report.ply import write_ply
 from vgpa.scene import Keypoints, Poses, Reconstruction, Tracks
 
 
@@ -72,8 +77,52 @@ def test_too_little_memory_is_said_before_anything_is_loaded(monkeypatch: pytest
     monkeypatch.setattr(resource, "getrlimit", lambda _: (300 * 2**20, 300 * 2**20))
     with pytest.raises(ResourceError, match="limited to 300 MB"):
         require_memory()
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    require_memory()
+    for enough in (2**40, resource.RLIM_INFINITY):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, enough=enough: (enough, enough))
+        require_memory()
+
+
+BLAS_WITHOUT_ROOM = """
+import resource
+from pathlib import Path
+from scipy.linalg.blas import dtrsv
+import numpy as np
+from vgpa.errors import require_memory
+
+def leave(room):
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + room, resource.RLIM_INFINITY))
+
+leave(2**31)
+require_memory()
+leave(2**20)
+dtrsv(np.eye(90), np.eye(90) @ np.ones(90))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="needs /proc")
+def test_openblas_does_not_ask_for_memory_for_ever() -> None:
+    done = subprocess.run([sys.executable, "-c", BLAS_WITHOUT_ROOM], cwd=ROOT, capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="needs /proc")
+@pytest.mark.parametrize("num_layers", [3, 4096])
+def test_what_weights_claim_is_never_allocated(num_layers: int, tmp_path: Path) -> None:
+    path, tokens = tmp_path / "wide.safetensors", np.zeros(4096, dtype=np.float32)
+    config = json.dumps({"width": 4096, "num_layers": num_layers})  # gigabytes
+    save_file({"token": tokens}, path, metadata={"kind": "paper", "config": config})
+    pid = os.fork()
+    if pid == 0:
+        try:
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, resource.RLIM_INFINITY))
+            load_network(path)
+        except InputError:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
 
 
 class TestModelOnDisk:
@@ -113,6 +162,23 @@ class TestModelOnDisk:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["0"]
 
 
+def test_points_on_disk_stay_when_the_disk_is_full(tmp_path: Path) -> None:
+    path, color = tmp_path / "points.ply", np.zeros((2000, 3), dtype=np.uint8)
+    write_ply(np.ones((10, 3)), color[:10], path)
+    whole = path.read_bytes()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+            write_ply(np.ones((2000, 3)), color, path)
+        except OSError:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    assert path.read_bytes() == whole
+
+
 def test_a_folder_that_cannot_be_written(database: Path, tmp_path: Path) -> None:
     if not IS_BOUND:
         pytest.skip("permissions bind nobody here")
@@ -132,6 +198,34 @@ def test_sigterm_ends_a_run_without_a_stack_trace(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == -signal.SIGTERM
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize("handler", ["SIG_IGN", "SIG_DFL", "default_int_handler"])
+def test_a_run_that_dies_is_spoken_for(handler: str, tmp_path: Path) -> None:
+    """Also in the background of a script, where Ctrl-C is ignored."""
+    code = (
+        "import os, pathlib, signal, sys; from vgpa.cli.screen import opened_screen\n"
+        f"signal.signal(signal.SIGINT, signal.{handler})\n"
+        "with opened_screen(pathlib.Path(sys.argv[1]), 'nothing'): os.abort()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "log.txt")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGABRT
+    assert done.stderr == DIED + "\n"
+
+
+def test_a_dead_ray_worker_is_no_part_of_the_result() -> None:
+    """Ray would tell of it on standard output, where programs look for the result."""
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    code = (
+        "import os, time; from vgpa.compute import make_executor\n"
+        "def die(task): os.kill(os.getpid(), 9)\n"
+        "(outcome,) = make_executor('ray').run(die, [0])\n"
+        "time.sleep(1)\n"
+        "print('the worker died' in outcome.error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n"
 
 
 def test_warnings_of_libraries_go_to_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

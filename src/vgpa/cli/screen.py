@@ -41,29 +41,41 @@ _END, _INTERRUPT = b"\0", bytes([signal.SIGINT])
 def opened_screen(log_path: Path, look: Look) -> Iterator[Callable[[Event], None]]:
     """A screen for the time of this block; events go to the function it gives.
 
-    Only the main thread hears Ctrl-C, and only where Python handles it: elsewhere there is no screen.
+    Runs belong to the main thread, which alone hears of Ctrl-C: elsewhere there is no screen.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    hears = threading.current_thread() is threading.main_thread() and callable(handler)
-    screen = _fork_screen(log_path, look) if hears else None
+    is_main = threading.current_thread() is threading.main_thread()
+    screen = _fork_screen(log_path, look) if is_main else None
     if screen is None:
         yield lambda event: None
         return
     screen_pid, write_fd = screen
-    before = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
-    _die_of_a_second_interrupt()
 
     def tell(event: Event) -> None:
         _send(write_fd, json.dumps({"kind": type(event).__name__} | asdict(event)).encode() + b"\n")
 
     try:
-        yield tell
+        with _interrupts_sent_to(write_fd):
+            yield tell
     finally:
-        signal.set_wakeup_fd(before)
-        signal.signal(signal.SIGINT, handler)
         _send(write_fd, _END)
         os.close(write_fd)
         os.waitpid(screen_pid, 0)
+
+
+@contextmanager
+def _interrupts_sent_to(write_fd: int) -> Iterator[None]:
+    """Within this block, the screen is told of Ctrl-C; not where it is ignored, as in the background of a script."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        yield
+        return
+    before = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
+    _die_of_a_second_interrupt()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        signal.signal(signal.SIGINT, handler)
 
 
 class Display(Protocol):

@@ -24,6 +24,8 @@ class RayExecutor:
         self._ray = ray
         if not ray.is_initialized():
             ray.init(log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
+            # Standard output is for results, and no option keeps Ray from telling there that a worker has died.
+            ray._private.worker._worker_logs_enabled = False
 
     @property
     def num_workers(self) -> int:

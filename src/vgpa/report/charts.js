@@ -1,5 +1,6 @@
 "use strict";
-// The flat plots: the view graph as a matrix, and the histograms. Drawn again when light and dark change.
+// The flat plots: the view graph as a matrix, and the histograms. Drawn when they come near the screen, and again
+// when light and dark change.
 
 const graph = data.graph;
 const CELL_KEYS = ["i", "j", "num_pairs", "inliers", "kept", "rotation_deg", "direction_deg"];
@@ -47,7 +48,7 @@ function cellText(k) {
 const fewest = cells.inliers.reduce((a, b) => Math.min(a, b), Infinity);
 const most = cells.inliers.reduce((a, b) => Math.max(a, b), 1);
 
-let cellTexts = null; // made when the graph is first drawn, which is after the 3D view
+let cellTexts = null; // made when the graph is first drawn
 
 function graphTraces() {
   cellTexts ??= matrix(cellText);
@@ -177,14 +178,32 @@ function drawHistogram(plot, histogram) {
   }), QUIET);
 }
 
-const plots = data.histograms.map((histogram) => [addHistogram(histogram), histogram]);
-function drawAll() {
-  drawGraph();
-  for (const [plot, histogram] of plots) drawHistogram(plot, histogram);
+// What draws each plot. Those below the screen wait until the reader comes near them.
+const drawers = new Map([[byId("graph"), drawGraph]]);
+for (const histogram of data.histograms) {
+  const plot = addHistogram(histogram);
+  drawers.set(plot, () => drawHistogram(plot, histogram));
 }
+const drawn = new Set();
+
+function draw(plot) {
+  drawn.add(plot);
+  drawers.get(plot)();
+}
+
+function drawWhatComesNear() {
+  const watcher = new IntersectionObserver((changes) => {
+    for (const { target, isIntersecting } of changes) {
+      if (isIntersecting && !drawn.has(target)) draw(target);
+    }
+  }, { rootMargin: "50%" });
+  for (const plot of drawers.keys()) watcher.observe(plot);
+}
+
 offerChoices("graph-mode", Object.keys(MODES), (mode) => {
   graphMode = mode;
-  drawGraph();
+  draw(byId("graph"));
 });
-requestAnimationFrame(() => setTimeout(drawAll));
-window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach(draw));
+window.addEventListener("beforeprint", () => [...drawers.keys()].filter((plot) => !drawn.has(plot)).forEach(draw));
+sceneIsDone.finally(drawWhatComesNear);

@@ -6,24 +6,48 @@ const NEUTRAL = "#a9b6c8";
 const errorOf = (camera) => summary.images[scene.frusta_row[camera]].mean_error_px;
 const pointSize = () => Number(byId("point-size").value);
 
-/** The points' colours in the photos, or one colour for all where there were no photos. */
-function photoColors() {
+const NUM_FIRST = 10000;
+// Of so many points one is drawn: a first few are soon there, all of them when the page has been opened.
+let stride = Math.max(1, Math.floor(scene.num_drawn / NUM_FIRST));
+let isColoredByError = false;
+
+function ofShownPoints(value) {
+  return Array.from({ length: Math.ceil(scene.num_drawn / stride) }, (_, k) => value(k * stride));
+}
+
+function pointAxes() {
+  const xyz = decode(scene.points);
+  const [x, y, z] = [0, 1, 2].map((axis) => ofShownPoints((point) => xyz[3 * point + axis]));
+  return { x, y, z };
+}
+
+/** The points' errors, or their colours in the photos, or one colour for all where there were no photos. */
+function pointColors() {
+  if (isColoredByError) {
+    const steps = decode(scene.errors);
+    return ofShownPoints((point) => steps[point] * scene.error_step_px);
+  }
   if (!scene.colors) return NEUTRAL;
   const rgb = decode(scene.colors);
-  return Array.from({ length: scene.num_drawn }, (_, k) => `rgb(${rgb[3 * k]},${rgb[3 * k + 1]},${rgb[3 * k + 2]})`);
+  return ofShownPoints((point) => `rgb(${rgb.subarray(3 * point, 3 * point + 3).join()})`);
 }
 
 function pointTrace(limit) {
-  const xyz = decode(scene.points);
-  const axis = (k) => xyz.filter((_, index) => index % 3 === k);
   return {
-    type: "scatter3d", mode: "markers", hoverinfo: "skip", x: axis(0), y: axis(1), z: axis(2),
+    type: "scatter3d", mode: "markers", hoverinfo: "skip", ...pointAxes(),
     marker: {
       // Plotly draws each mark as triangles: a square has two, a disc dozens.
-      symbol: "square", size: pointSize(), color: photoColors(), line: { width: 0 }, opacity: 1,
+      symbol: "square", size: pointSize(), color: pointColors(), line: { width: 0 }, opacity: 1,
       colorscale: ERROR_SCALE, cmin: 0, cmax: limit,
     },
   };
+}
+
+function drawAllPoints() {
+  if (stride === 1) return;
+  stride = 1;
+  const axes = Object.entries(pointAxes()).map(([name, values]) => [name, [values]]);
+  Plotly.restyle("view3d", { ...Object.fromEntries(axes), "marker.color": [pointColors()] }, [0]);
 }
 
 // Apex 0 and corners 1..4: two strokes draw all eight edges of a frustum; null lifts the pen.
@@ -69,7 +93,7 @@ function startCamera() {
   const back = [Math.cos(height) * Math.sin(side), -Math.cos(height) * Math.cos(side), Math.sin(height)];
   const along = (axis, point) => axis[0] * point[0] + axis[1] * point[1] + axis[2] * point[2];
   const turn = (point) => [right, above, back].map((axis) => along(axis, point));
-  const points = triples(scene.points, 3000).map(turn);
+  const points = triples(scene.points, 1000).map(turn);
   const isCentral = (_, k) => scene.frusta_is_central[Math.floor(k / 5)];
   const corners = triples(scene.frusta, Infinity).filter(isCentral).map(turn);
   // A point is seen from distance d, looking at m, when |x - m| <= slope * (d - depth): linear in d and m.
@@ -130,16 +154,18 @@ function drawScene() {
   const [x, y, z] = extent.map((length) => length / Math.max(...extent));
   const camera = startCamera();
   const axis = (k) => ({ visible: false, range: scene.box[k], autorange: false, showspikes: false });
-  Plotly.newPlot("view3d", [pointTrace(limit), ...traces], quietLayout({
+  const plotted = Plotly.newPlot("view3d", [pointTrace(limit), ...traces], quietLayout({
     margin: { l: 0, r: 0, t: 0, b: 0 },
     hoverlabel: hoverLabel("#f3f5f8", "#171c26"),
     scene: {
       camera, dragmode: "turntable", aspectmode: "manual", aspectratio: { x, y, z },
       xaxis: axis(0), yaxis: axis(1), zaxis: axis(2),
     },
-  }), { ...QUIET, scrollZoom: true });
+    // As many pixels as the screen has; plotly would draw four times as many, which is slow without a graphics card.
+  }), { ...QUIET, scrollZoom: true, plotGlPixelRatio: Math.min(window.devicePixelRatio, 2) });
   listen(camera, traces.map((_, k) => k + 1));
   describeScene(limit, groups[0].length);
+  return plotted;
 }
 
 function listen(camera, cameraTraceIdx) {
@@ -149,8 +175,8 @@ function listen(camera, cameraTraceIdx) {
     "change", (event) => restyle({ visible: event.target.checked }, cameraTraceIdx));
   byId("point-size").addEventListener("change", () => restyle({ "marker.size": pointSize() }, [0]));
   offerChoices("point-color", ["Colour", "Error"], (choice) => {
-    const errors = () => Array.from(decode(scene.errors), (step) => step * scene.error_step_px);
-    restyle({ "marker.color": [choice === "Error" ? errors() : photoColors()] }, [0]);
+    isColoredByError = choice === "Error";
+    restyle({ "marker.color": [pointColors()] }, [0]);
   });
   byId("reset-view").addEventListener("click", () => Plotly.relayout("view3d", { "scene.camera": camera }));
 }
@@ -166,5 +192,8 @@ function describeScene(limit, numWithError) {
   byId("scene-key").append(...colorKey(ERROR_SCALE, "Mean error: 0", `${fixed(limit, 1)} px`));
 }
 
+const nextFrame = () => new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
 // After the next frame, so that the words can be read while the view is being drawn.
-requestAnimationFrame(() => setTimeout(drawScene));
+const sceneIsDone = nextFrame().then(drawScene).then(nextFrame);
+sceneIsDone.then(() => performance.mark("3D view drawn"));
+sceneIsDone.then(() => setTimeout(drawAllPoints, 100));
