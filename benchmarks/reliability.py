@@ -39,9 +39,9 @@ PAGE = ROOT / "docs" / "reliability.md"
 INTRODUCTION = """# Reliability
 
 What VGPA does with bad input, faults, load and strangers. Every figure on this page was written by
-`python benchmarks/reliability.py PART`; the fast forms of these trials run in `make test`. A trial fails when the
-program hangs, crashes without a word, shows a traceback, loses something that was finished, or ends with a result that
-an undisturbed run would not have had.
+`python benchmarks/reliability.py PART` (`all` for the whole page); the fast forms of these trials run in `make test`.
+A trial fails when the program hangs, crashes without a word, shows a traceback, loses something that was finished, or
+ends with a result that an undisturbed run would not have had.
 """
 TITLES = {
     "corpus": "Hostile inputs",

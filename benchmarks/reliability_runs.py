@@ -89,6 +89,11 @@ class Reference:
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
     @property
+    def database_size(self) -> int:
+        """Bytes of the database."""
+        return (self.folder / "database.db").stat().st_size
+
+    @property
     def largest_file(self) -> int:
         """Bytes of the largest file."""
         return max(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())

@@ -19,6 +19,7 @@ from vgpa.averaging.rotation_search import search_rotations
 from vgpa.averaging.rotations import average_rotations
 from vgpa.averaging.spanning_tree import edge_support, spanning_tree_poses
 from vgpa.config import AveragingConfig
+from vgpa.errors import NoModelError
 from vgpa.evaluate.scores import score_poses
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import direction_angle_rad, normalize
@@ -188,6 +189,9 @@ def test_a_pair_without_parallax_has_no_direction() -> None:
     turned = np.einsum("mij,mj->mi", graph.cam_j_from_cam_i.rotation[truth.problem.matches.edge_idx], rays[0])
     refined = refine_directions(graph, truth.problem.matches, (rays[0], turned), truth.cam_from_world.rotation)
     assert not refined.has_direction.any()
+    with pytest.raises(NoModelError, match="one place"):
+        evidence = Evidence(truth.problem.matches, (rays[0], turned))
+        average(graph, evidence, AveragingConfig(), lambda _: truth.cam_from_world)
 
 
 class TestWholeAverage:

@@ -230,3 +230,8 @@ class TestBadInput:
         pycolmap.Reconstruction().write(tmp_path)
         assert run(["evaluate", str(tmp_path), str(synthetic_database[1])]) == 2
         assert_one_sentence(capsys, "in common")
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("vgpa ")

@@ -13,6 +13,7 @@ from vgpa.averaging.positions import average_positions, direction_residuals_deg
 from vgpa.averaging.rotation_search import search_rotations
 from vgpa.averaging.spanning_tree import spanning_tree_poses
 from vgpa.config import AveragingConfig
+from vgpa.errors import NoModelError
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, nearest_rotation
 from vgpa.scene import Matches, Poses, ViewGraph
@@ -57,11 +58,19 @@ def average(
     Args:
         evidence: for directions under averaged rotations.
         predict: the network: a view graph to cam_from_world.
+
+    Raises:
+        NoModelError: no pair shows a parallax.
     """
     predicted = predict(graph)
     if not config.robust:
         return _measure(graph, Poses.of_all(predicted), "network", np.ones(graph.num_edges, dtype=np.bool_))
     oriented = _orient(graph, evidence, config, predicted.rotation)
+    if not oriented.part.has_direction.any():
+        raise NoModelError(
+            f"{len(oriented.placed)} photos that match were all taken from one place, so nothing tells distances",
+            "Take photos from different places, with overlap",
+        )
     starts = {"network": predicted, "spanning_tree": spanning_tree_poses(graph)}
     answers = [_place(graph, oriented, config, name, start) for name, start in starts.items()]
     return min(answers, key=lambda answer: _cost(answer, config))

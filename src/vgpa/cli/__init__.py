@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import version
 
 # As long as this is loaded there is nothing to save, and Ctrl-C just ends the process; later it gets an answer.
 _IS_MAIN_THREAD = threading.current_thread() is threading.main_thread()
@@ -59,6 +60,9 @@ def main(args: list[str] | None = None) -> None:
 def run(args: list[str] | None = None) -> int:
     """Run one command and give back its exit code: 0, or the code of the error it ended with."""
     args = sys.argv[1:] if args is None else args
+    if args == ["--version"]:
+        print(f"vgpa {version('vgpa')}")
+        return 0
     try:
         require_memory()
         if args[:1] == ["train"]:  # its options are read by the parser that also works without this room
