@@ -189,8 +189,8 @@ def test_a_pair_without_parallax_has_no_direction() -> None:
     turned = np.einsum("mij,mj->mi", graph.cam_j_from_cam_i.rotation[truth.problem.matches.edge_idx], rays[0])
     refined = refine_directions(graph, truth.problem.matches, (rays[0], turned), truth.cam_from_world.rotation)
     assert not refined.has_direction.any()
+    evidence = Evidence(truth.problem.matches, (rays[0], turned))
     with pytest.raises(NoModelError, match="one place"):
-        evidence = Evidence(truth.problem.matches, (rays[0], turned))
         average(graph, evidence, AveragingConfig(), lambda _: truth.cam_from_world)
 
 
