@@ -233,6 +233,13 @@ def has_result(out: Path) -> bool:
     return all((model / f"{name}.bin").is_file() for name in MODEL_FILES) and (out / "report.json").is_file()
 
 
+def forget_matches(out: Path) -> None:
+    """Take the matches out of a database, so that the next run makes them anew from the same features."""
+    with closing(sqlite3.connect(out / "database.db")) as connection, connection:
+        connection.execute("DELETE FROM matches")
+        connection.execute("DELETE FROM two_view_geometries")
+
+
 def difference(expected: Path, found: Path) -> str | None:
     """What is not the same in two output folders, if anything."""
     first, second = contents(expected / "database.db"), contents(found / "database.db")

@@ -192,9 +192,8 @@ def default() -> Config:
 def fast() -> Config:
     """The quickest model that is still good for a preview."""
     rounds = (
-        BundleRound(180, "cauchy", 2.0, 1e-3, 30, refine_intrinsics=False, is_adaptive=True, min_num_covered=100),
-        BundleRound(12, "huber", 1.0, 1e-3, 20, refine_intrinsics=True, min_num_covered=100),
-        BundleRound(4, "cauchy", 3.0, 1e-5, 30, refine_intrinsics=True, is_scale_relative=True, min_num_covered=100),
+        BundleRound(180, "cauchy", 2.0, 1e-3, 30, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
+        BundleRound(4, "cauchy", 3.0, 1e-4, 30, refine_intrinsics=True, is_scale_relative=True, min_num_covered=100),
     )
     features = FeatureConfig(max_image_size=1200, max_num_features=4096)
     # Whether a principal point may be free is told only by a model that has converged.

@@ -49,6 +49,7 @@ RULES = (
     Rule(r"python benchmarks/frontend\.py cost", more="demo --rounds 1"),
     Rule(r"python benchmarks/frontend\.py retrieval", more="--set demo --sizes 4 6"),
     Rule(r"python benchmarks/(frontend\.py quality|calibration\.py) --work DIR", more="demo"),
+    Rule(r"python benchmarks/reintegration\.py", more="demo --out reintegration.md"),
     Rule(
         r"python benchmarks/mapping\.py.*",
         {r"SCENE|[\w-]+\d|\.{3}": "demo", "--methods": "default", "--repeat": "1"},

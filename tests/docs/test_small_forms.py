@@ -87,8 +87,8 @@ def test_script(script: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
 def shipped() -> dict[str, str]:
     """The files that the scripts write unless they are told where."""
-    names = ("network-results.md", "reliability.md", "robustness.md", "worlds.md", "worlds", "../benchmarks/RESULTS.md")
-    paths = [ROOT / "docs" / name for name in names]
+    names = ("network-results.md", "reliability.md", "reintegration.md", "robustness.md", "worlds.md", "worlds")
+    paths = [*(ROOT / "docs" / name for name in names), ROOT / "benchmarks" / "RESULTS.md"]
     return {str(path): path.read_text() if path.is_file() else str(sorted(path.iterdir())) for path in paths}
 
 
@@ -100,6 +100,7 @@ RESULTS = {
     "frontend": r"\| \d+",
     "calibration": r"\| demo \| ",
     "mapping": r"# Robustness|# Results",
+    "reintegration": r"demo \| taken out \| \d+ \| \d+",
 }
 """What must have been printed or written."""
 

@@ -36,7 +36,7 @@ MIN_FIRST_SIGMAS, MAX_FIRST_SIGMA_DEG = 2.0, 40.0
 STEPS_PER_SIGMA = 12
 FINAL_STEPS = 40
 RECALL_STEPS = 20
-STEP_TOLERANCE = 1e-6
+STEP_TOLERANCE = 1e-4
 LENGTH_RANGE = (1e-2, 1e2)
 """Edge lengths are kept within these multiples of the median, so that no weight explodes."""
 MIN_WEIGHT = 1e-6
@@ -45,7 +45,7 @@ TYPICAL_INLIERS, NOISE_RANGE = 60.0, (0.4, 2.0)
 MIN_CAMERAS_FOR_CG, MIN_EDGES_PER_CAMERA_FOR_CG = 400, 10
 """Large and dense graphs fill a factorisation up (110 s for 945 cameras with 17,000 edges); conjugate gradients, which
 need few steps just there, take a tenth of that. Long thin graphs are the other way round."""
-CG_TOLERANCE, MAX_CG_STEPS = 1e-5, 500
+CG_TOLERANCE, MAX_CG_STEPS = 1e-3, 500
 
 
 def world_directions(graph: ViewGraph, rotation: FloatArray) -> FloatArray:

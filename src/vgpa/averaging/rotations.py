@@ -33,7 +33,7 @@ FEW_EDGES = 8.0
 """Edges per camera up to which the scale stays as it is; beyond, it shrinks with the square root of their number."""
 NARROWEST = 0.2
 """The last scale over the first one is never less than this."""
-STEP_TOLERANCE_RAD = 1e-5
+STEP_TOLERANCE_RAD = 1e-4
 L1_FLOOR_RAD = np.radians(0.1)
 MIN_WEIGHT = 1e-6
 """Keeps the Laplacian of a connected graph definite however bad an edge is."""

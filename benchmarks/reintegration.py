@@ -1,0 +1,158 @@
+"""What re-integration of lost images is worth: how many come back, where, and what it costs.
+
+    VGPA_DATA=... python benchmarks/reintegration.py [SCENE ...] [--out FILE]
+
+Two ways of losing images, for every scene of $VGPA_DATA/scenes:
+
+- "lost": what a run without re-integration leaves out, if anything;
+- "taken out": a third of the images, at random, taken out of the finished model of such a run (`vgpa register`).
+
+Beside how many there were and how many came back: seconds per image that did, the mean rotation error of all registered
+cameras before and after, and the images that came back more than five degrees from their place. Errors are against
+the reference after alignment of the cameras that were there before. Written to docs/reintegration.md, or to FILE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from vgpa.colmap.database import read_problem
+from vgpa.colmap.model import read_model
+from vgpa.config import Config, default
+from vgpa.errors import NoModelError
+from vgpa.evaluate.scores import Protocol, camera_errors
+from vgpa.mapping.extend import without_images
+from vgpa.scene import Problem, Reconstruction
+from vgpa.solve import register, solve
+from vgpa.stages import StageLog
+
+PAGE = Path(__file__).parents[1] / "docs" / "reintegration.md"
+KNOWN_INTRINSICS = {"fountain-P11", "entry-P10", "dino48"}
+PART_TAKEN_OUT, SEED = 1 / 3, 0
+MAX_ERROR_DEG = 5.0
+WEAK_REFERENCES = {"statue_of_liberty_135"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One model before and after.
+
+    Attributes:
+        scene, way: which scene, and how its images were lost.
+        num_lost, num_back: images that the model lacked, and those of them that came back.
+        seconds: what that took.
+        error_before_deg, error_after_deg: mean rotation error of all registered cameras.
+        num_wrong: images that came back to a wrong place.
+    """
+
+    scene: str
+    way: str
+    num_lost: int
+    num_back: int
+    seconds: float
+    error_before_deg: float
+    error_after_deg: float
+    num_wrong: int
+
+
+def run_scene(folder: Path) -> Iterator[Trial]:
+    """The trials of one scene."""
+    problem, (reference, _) = read_problem(folder / "database.db"), read_model(folder / "reference")
+    config = default()
+    mapping = replace(config.mapping, fix_intrinsics=folder.name in KNOWN_INTRINSICS)
+    config = replace(config, mapping=mapping)
+    apart = solve(problem, replace(config, mapping=replace(mapping, reintegrate=None)), StageLog()).model
+    if apart.num_registered < len(problem.images):
+        yield _judge(folder.name, "lost", problem, apart, reference, config)
+    rng = np.random.default_rng(SEED)
+    registered = np.flatnonzero(apart.poses.is_known)
+    is_out = np.zeros(len(problem.images), dtype=np.bool_)
+    is_out[rng.choice(registered, round(PART_TAKEN_OUT * len(registered)), replace=False)] = True
+    yield _judge(folder.name, "taken out", problem, without_images(apart, is_out), reference, config)
+
+
+def _judge(
+    scene: str, way: str, problem: Problem, before: Reconstruction, reference: Reconstruction, config: Config
+) -> Trial:
+    start = time.perf_counter()
+    with_cameras = replace(problem, images=before.images)
+    after = register(with_cameras, before, config, StageLog()).model
+    seconds = time.perf_counter() - start
+    error, was_there = _rotation_errors_deg(before, after, reference)
+    is_new = ~was_there & np.isfinite(error)
+    return Trial(
+        scene,
+        way,
+        int((~before.poses.is_known).sum()),
+        after.num_registered - before.num_registered,
+        seconds,
+        float(np.mean(error[was_there & np.isfinite(error)])),
+        float(np.mean(error[np.isfinite(error)])),
+        int((error[is_new] > MAX_ERROR_DEG).sum()),
+    )
+
+
+def _rotation_errors_deg(
+    before: Reconstruction, after: Reconstruction, reference: Reconstruction
+) -> tuple[np.ndarray, np.ndarray]:
+    """(num_images,) error of each camera that the reference has too, else NaN, and whether it was there before."""
+    place = {name: k for k, name in enumerate(reference.images.names) if reference.poses.is_known[k]}
+    at = np.array([place.get(name, -1) for name in after.images.names])
+    is_scored = after.poses.is_known & (at >= 0)
+    true = reference.poses.cam_from_world[np.maximum(at, 0)]
+    stays = np.flatnonzero(is_scored & before.poses.is_known)
+    true_from_ours = Protocol().align(after.poses.cam_from_world[stays], true[stays])
+    rotation_deg, _ = camera_errors(true_from_ours.apply_to_cameras(after.poses.cam_from_world), true)
+    return np.where(is_scored, rotation_deg, np.nan), before.poses.is_known
+
+
+def write_page(trials: list[Trial], path: Path) -> None:
+    """One row per trial, and sums without scenes whose reference is weak."""
+    rows = [
+        f"| {t.scene} | {t.way} | {t.num_lost} | {t.num_back} | {t.seconds / max(t.num_back, 1):.2f} | "
+        f"{t.error_before_deg:.3f} | {t.error_after_deg:.3f} | {t.num_wrong} |"
+        for t in trials
+    ]
+    sure = [t for t in trials if t.scene not in WEAK_REFERENCES]
+    lost, back, wrong = (sum(getattr(t, name) for t in sure) for name in ("num_lost", "num_back", "num_wrong"))
+    lines = [
+        "# Re-integration of lost images",
+        f"`python benchmarks/reintegration.py`, {os.cpu_count()} cores. *Lost*: what a run without re-integration "
+        "leaves out. *Taken out*: a third of the images, at random, taken out of a finished model and given to "
+        "`vgpa register`, whose seconds are counted without reading and writing. Wrong: more than five degrees off.",
+        "| scene | way | images missing | back | seconds each | rotation error before, deg | after | wrong |\n"
+        "|---|---|---|---|---|---|---|---|\n" + "\n".join(rows),
+        f"Without {', '.join(sorted(WEAK_REFERENCES))}, whose reference is weak: {back} of {lost} images came back, "
+        f"{wrong} of them to a wrong place.",
+    ]
+    path.write_text("\n\n".join(lines) + "\n")
+
+
+def main() -> None:
+    """Run all trials and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenes", nargs="*")
+    parser.add_argument("--out", type=Path, metavar="FILE", default=PAGE)
+    given = parser.parse_args()
+    root = Path(os.environ["VGPA_DATA"]) / "scenes"
+    names = given.scenes or sorted(path.parent.name for path in root.glob("*/database.db"))
+    trials: list[Trial] = []
+    for name in names:
+        try:
+            for trial in run_scene(root / name):
+                print(trial, flush=True)
+                trials.append(trial)
+        except NoModelError as error:
+            print(f"{name}: {error}")
+    write_page(trials, given.out)
+
+
+if __name__ == "__main__":
+    main()
