@@ -124,9 +124,9 @@ def write_page(trials: list[Trial], path: Path) -> None:
     lost, back, wrong = (sum(getattr(t, name) for t in sure) for name in ("num_lost", "num_back", "num_wrong"))
     lines = [
         "# Re-integration of lost images",
-        f"`python benchmarks/reintegration.py`, {os.cpu_count()} cores. *Lost*: what a run without re-integration "
-        "leaves out. *Taken out*: a third of the images, at random, taken out of a finished model and given to "
-        "`vgpa register`, whose seconds are counted without reading and writing. Wrong: more than five degrees off.",
+        f"`VGPA_DATA=... python benchmarks/reintegration.py`, {os.cpu_count()} cores. *Lost*: what a run without "
+        "re-integration leaves out. *Taken out*: a third of the images, at random, taken out of a finished model and "
+        "given to `vgpa register`, whose seconds leave out reading and writing. Wrong: over five degrees off.",
         "| scene | way | images missing | back | seconds each | rotation error before, deg | after | wrong |\n"
         "|---|---|---|---|---|---|---|---|\n" + "\n".join(rows),
         f"Without {', '.join(sorted(WEAK_REFERENCES))}, whose reference is weak: {back} of {lost} images came back, "
