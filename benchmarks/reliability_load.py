@@ -148,7 +148,10 @@ def _map(folder: Path, size: int) -> tuple[int, Cost, Cost | None]:
 def run_measured(command: list[str]) -> Cost:
     """Run a command in a process of its own, and take its time and memory."""
     start = time.monotonic()
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}  # this module, started as a script, needs the tests' worlds
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout is not None
         words = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)

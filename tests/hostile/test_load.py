@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -20,7 +21,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_a_wide_graph_is_placed(load: ModuleType) -> None:
-    answer = load.solve_graph(120, 1000)
+    answer = load.run_measured([sys.executable, load.__file__, "graph", "120", "1000"]).answer
     assert answer["num_edges"] == 1000
     assert answer["num_known"] == 120
     assert answer["rotation_deg"] < 1.0

@@ -235,6 +235,23 @@ def test_warnings_of_libraries_go_to_the_log(tmp_path: Path, capfd: pytest.Captu
     assert capfd.readouterr().err == ""
 
 
+INTERRUPTED_WHILE_LOADED = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "tyro":
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Finder())
+import vgpa.cli
+"""
+
+
+def test_ctrl_c_while_the_program_is_loaded() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_WHILE_LOADED], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "vgpa: stopped before anything was done\n")
+
+
 def test_an_interrupt_that_a_library_hides_is_one_again() -> None:
     """Ctrl-C while pycolmap is loaded comes out of it as an error of another kind."""
     hidden = ImportError("initialization failed")

@@ -9,10 +9,22 @@ import threading
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
+from types import FrameType
 
-# As long as this is loaded there is nothing to save, and Ctrl-C just ends the process; later it gets an answer.
+INTERRUPTED = 130
+"""Exit code of a run that Ctrl-C has stopped."""
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os.write(2, b"vgpa: stopped before anything was done\n")
+    os._exit(INTERRUPTED)
+
+
+# As long as this is loaded there is nothing to save, and Ctrl-C ends the process at once; later it gets an answer.
 _IS_MAIN_THREAD = threading.current_thread() is threading.main_thread()
-_ANSWER = signal.signal(signal.SIGINT, signal.SIG_DFL) if _IS_MAIN_THREAD else None
+_ANSWER = signal.getsignal(signal.SIGINT) if _IS_MAIN_THREAD else None
+if callable(_ANSWER):
+    signal.signal(signal.SIGINT, _leave)
 
 # Read when numpy and torch are loaded, so before anything else. Matrices here are small: threads that share one, or
 # that spin while they wait for work, cost more than they bring, and on a busy machine several times as much. Bundle
@@ -26,7 +38,7 @@ from vgpa.cli.lines import print_event
 from vgpa.cli.screen import STOPPED
 from vgpa.errors import VgpaError, faults_explained, require_memory
 
-if _ANSWER is not None:
+if callable(_ANSWER):
     signal.signal(signal.SIGINT, _ANSWER)
 
 VERBS = {
@@ -43,9 +55,6 @@ VERBS = {
     "train": "train",
 }
 """Each verb and its function, in the module of the verb's name; only the one that is asked for is loaded."""
-
-INTERRUPTED = 130
-"""Exit code of a run that Ctrl-C has stopped."""
 
 
 def main(args: list[str] | None = None) -> None:
