@@ -81,9 +81,9 @@ def write_section(path: Path, part: str, text: str) -> None:
     """Put the text in the place of the part's section of the page."""
     page = path.read_text(encoding="utf-8") if path.is_file() else ""
     found = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL))
-    found[TITLES[part]] = f"\n{text}\n\n"
-    sections = [f"## {title}\n{found[title]}" for title in TITLES.values() if title in found]
-    path.write_text((INTRODUCTION + "\n" + "".join(sections)).rstrip() + "\n", encoding="utf-8")
+    found[TITLES[part]] = text
+    sections = [f"## {title}\n\n{found[title].strip()}\n" for title in TITLES.values() if title in found]
+    path.write_text("\n".join([INTRODUCTION, *sections]), encoding="utf-8")
 
 
 def _machine() -> str:

@@ -81,8 +81,8 @@ def measure() -> str:
             "by byte. Every second trial hits a folder that holds the result of an earlier run, which must stay until "
             "the new one is complete. SIGKILL leaves a process no time for words: there the small process that draws "
             "the bars speaks in its place, unless the program was still being loaded. Undisturbed runs are not always "
-            "equal either: the matcher threads of pycolmap spoil each other's work about once in a thousand images, "
-            "whose pairs then lose matches. Where matches differ, the pairs are therefore matched once more before a "
+            "equal either: three times in hundreds of runs, with several threads, pycolmap's matcher lost matches of a "
+            "few pairs. Where matches differ, the pairs are therefore matched once more before a "
             "run counts as unequal, and the table says so.",
             "",
             "| fault | tries | hit before the end | clear message | data lost | rerun is equal | complaints |",

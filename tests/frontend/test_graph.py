@@ -9,8 +9,9 @@ import numpy as np
 
 from tests.synthetic import all_pairs, make_edges_wrong, make_graph, make_problem, near_pairs, ring_cameras
 from vgpa.config import GraphConfig
-from vgpa.frontend.graph import closes_triplets, select_reliable_edges, triplet_errors_deg
+from vgpa.frontend.graph import closes_triplets, joins_copies, select_reliable_edges, triplet_errors_deg
 from vgpa.geometry.triplets import find_triplets
+from vgpa.scene import Matches
 
 CAMS = ring_cameras(12)
 
@@ -52,3 +53,23 @@ def test_pairs_that_mostly_failed_verification_are_not_trusted() -> None:
     problem = make_problem(4, 40).problem
     graph = replace(problem.view_graph, num_matches=np.full(6, 1000))
     assert select_reliable_edges(replace(problem, view_graph=graph), GraphConfig()).view_graph.num_edges == 0
+
+
+def test_a_photo_and_its_turned_and_scaled_copy_are_no_pair() -> None:
+    """Image 1 is image 0, turned by 90 degrees and halved about the middle; the others are photos of their own."""
+    problem = make_problem(4, 50).problem
+    middle = np.array([problem.images.cameras[0].width_px, problem.images.cameras[0].height_px]) / 2
+    xy_px = problem.keypoints.xy_px.reshape(4, 50, 2).copy()
+    xy_px[1] = middle + 0.5 * (xy_px[0] - middle) @ np.array([[0.0, 1.0], [-1.0, 0.0]])
+    copied = replace(problem, keypoints=replace(problem.keypoints, xy_px=xy_px.reshape(-1, 2)))
+    is_first_pair = (problem.view_graph.edge_index == np.array([[0], [1]])).all(axis=0)
+    np.testing.assert_array_equal(joins_copies(copied), is_first_pair)
+    assert not joins_copies(problem).any()
+    left = select_reliable_edges(copied, GraphConfig()).view_graph.edge_index
+    assert not (left == np.array([[0], [1]])).all(axis=0).any()
+
+
+def test_a_pair_without_matches_is_not_called_a_copy() -> None:
+    problem = make_problem(3, 20).problem
+    nothing = Matches(np.zeros(4, dtype=np.int64), np.zeros((0, 2), dtype=np.int64))
+    assert not joins_copies(replace(problem, matches=nothing)).any()
