@@ -115,16 +115,20 @@ def write_scene_info(root: Path, truth: Truth) -> None:
     np.savez(root / "scene_info" / "0015_0.1_0.3.npz", pair_infos=pairs, **arrays)
 
 
-def write_resfm(root: Path, truth: Truth) -> None:
+def resfm_arrays(truth: Truth) -> dict[str, np.ndarray]:
+    """What a file of RESfM holds."""
     xy_px = truth.problem.keypoints.xy_px.reshape(NUM_IMAGES, NUM_POINTS, 2)
-    np.savez(
-        root / "0156 new.npz",
-        M=xy_px.transpose(0, 2, 1).reshape(2 * NUM_IMAGES, NUM_POINTS),
-        Ns=np.tile(np.linalg.inv(CALIBRATION), (NUM_IMAGES, 1, 1)),
+    return {
+        "M": xy_px.transpose(0, 2, 1).reshape(2 * NUM_IMAGES, NUM_POINTS),
+        "Ns": np.tile(np.linalg.inv(CALIBRATION), (NUM_IMAGES, 1, 1)),
         # A projection is known up to a factor.
-        Ps_gt=-2 * CALIBRATION @ truth.cam_from_world.matrix,
-        namesList=np.array(truth.problem.images.names, dtype=object),
-    )
+        "Ps_gt": -2 * CALIBRATION @ truth.cam_from_world.matrix,
+        "namesList": np.array(truth.problem.images.names, dtype=object),
+    }
+
+
+def write_resfm(root: Path, truth: Truth) -> None:
+    np.savez(root / "0156 new.npz", **resfm_arrays(truth))
 
 
 def write_onedsfm(root: Path, truth: Truth) -> None:

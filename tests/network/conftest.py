@@ -22,6 +22,24 @@ class Graph:
     translation: Tensor
 
 
+def make_disagreeing_pair() -> Graph:
+    """Two cameras that disagree with their edge by 0.3 rad of rotation, and as much of direction at one end."""
+    turn = exp_map(torch.tensor([0.0, 0.0, 0.3]))
+    measured = GraphTensors(
+        edge_index=torch.tensor([[0], [1]]),
+        rotation=torch.eye(3)[None],
+        direction=torch.tensor([[-1.0, 0.0, 0.0]]),
+        has_direction=torch.tensor([True]),
+        num_matches=torch.tensor([100]),
+        graph_idx=torch.tensor([0, 0]),
+    )
+    return Graph(
+        measured,
+        matrix_to_quaternion_wxyz(torch.stack((torch.eye(3), turn))),
+        torch.stack((torch.zeros(3), turn @ torch.tensor([-1.0, 0.0, 0.0]))),
+    )
+
+
 def make_random_graph(seed: int, num_cams: int = 9, dtype: torch.dtype = torch.float32) -> Graph:
     """A ring of cameras plus random chords; one edge in five has no direction."""
     generator = torch.Generator().manual_seed(seed)

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.network.conftest import make_disagreeing_pair
 from vgpa.geometry.torch_rotation import exp_map, matrix_to_quaternion_wxyz, quaternion_wxyz_to_matrix
 from vgpa.network.graph import GraphTensors
 from vgpa.network.losses import relative_pose_loss
@@ -49,18 +50,8 @@ def test_a_similarity_of_the_world_changes_nothing(random_graph: Callable[..., A
 
 def test_loss_is_the_sum_of_mean_angles() -> None:
     """Two cameras, 0.3 rad of rotation error about the baseline's normal, by hand."""
-    turn = exp_map(torch.tensor([0.0, 0.0, 0.3]))
-    quaternion_wxyz = matrix_to_quaternion_wxyz(torch.stack((torch.eye(3), turn)))
-    translation = torch.stack((torch.zeros(3), turn @ torch.tensor([-1.0, 0.0, 0.0])))
-    graph = GraphTensors(
-        edge_index=torch.tensor([[0], [1]]),
-        rotation=torch.eye(3)[None],
-        direction=torch.tensor([[-1.0, 0.0, 0.0]]),
-        has_direction=torch.tensor([True]),
-        num_matches=torch.tensor([100]),
-        graph_idx=torch.tensor([0, 0]),
-    )
-    loss = relative_pose_loss(quaternion_wxyz, translation, graph)
+    pair = make_disagreeing_pair()
+    loss = relative_pose_loss(pair.quaternion_wxyz, pair.translation, pair.measured)
     # Camera 1 is turned, so its direction is off by 0.3; seen from camera 0 the direction is right.
     assert float(loss) == pytest.approx(0.3 + 0.5 * (0.3 + 0.0), abs=1e-5)
 

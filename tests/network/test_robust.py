@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tests.network.conftest import make_disagreeing_pair
 from vgpa.geometry.torch_rotation import exp_map, matrix_to_quaternion_wxyz, quaternion_wxyz_to_matrix
 from vgpa.network.graph import GraphTensors
 from vgpa.network.losses import relative_pose_loss
@@ -81,23 +82,11 @@ def test_one_gross_edge_hardly_pulls(random_graph: Callable[..., Any], seed: int
 
 def test_an_angle_counts_no_more_than_the_scale() -> None:
     """Two cameras that disagree with their edge by 0.3 rad of rotation, and of direction at one end."""
-    turn = exp_map(torch.tensor([0.0, 0.0, 0.3]))
-    poses = (
-        matrix_to_quaternion_wxyz(torch.stack((torch.eye(3), turn))),
-        torch.stack((torch.zeros(3), turn @ torch.tensor([-1.0, 0.0, 0.0]))),
-    )
-    graph = GraphTensors(
-        edge_index=torch.tensor([[0], [1]]),
-        rotation=torch.eye(3)[None],
-        direction=torch.tensor([[-1.0, 0.0, 0.0]]),
-        has_direction=torch.tensor([True]),
-        num_matches=torch.tensor([100]),
-        graph_idx=torch.tensor([0, 0]),
-    )
-    robust = RobustLoss(graph)
+    pair = make_disagreeing_pair()
+    robust = RobustLoss(pair.measured)
     for scale in (0.05, 0.3, 3.0):
         expected = sum(scale * a**2 / (a**2 + scale**2) for a in (0.3, 0.15))
-        assert float(robust.bounded(*poses, scale)) == pytest.approx(expected, rel=1e-4)
+        assert float(robust.bounded(pair.quaternion_wxyz, pair.translation, scale)) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(8))

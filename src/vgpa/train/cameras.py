@@ -29,6 +29,9 @@ from vgpa.geometry.torch_rotation import quaternion_wxyz_to_matrix
 from vgpa.train.draw import Draw
 from vgpa.train.layouts import Layout, draw_texture
 
+BROKEN_NPZ = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile)
+"""What reading a damaged npz raises; RuntimeError where it claims a password or an unknown compression."""
+
 TRAINING_SCENES = ("0008", "0021", "0025", "0032")
 """Scenes of MegaDepth whose cameras may be trained on; those of the paper's tables are for testing."""
 OVERLAP_FACTOR = 0.5
@@ -148,7 +151,7 @@ def _read_cameras(path: Path) -> CameraSet:
     try:
         with np.load(path, allow_pickle=False) as data:
             world_to_cam, calibration = (np.asarray(data[key], dtype=np.float64) for key in ("T_w2c", "K"))
-    except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
+    except BROKEN_NPZ as error:
         raise InputError(
             f"{path} cannot be read as cameras ({error})", "Give an npz with T_w2c (n, 4, 4) and K (n, 3, 3)"
         ) from error

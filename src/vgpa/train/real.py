@@ -11,7 +11,6 @@ component are left out.
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,13 +27,13 @@ from vgpa import config
 from vgpa.errors import InputError
 from vgpa.geometry.torch_rotation import direction_angle, rotation_angle
 from vgpa.network.graph import GraphTensors
+from vgpa.train.cameras import BROKEN_NPZ
 from vgpa.train.kinds import KIND_NAMES
 from vgpa.train.megadepth import read_scene_info
 from vgpa.train.worlds import WorldBatch
 
 _WRONG_ROTATION_DEG = 15.0
 _WRONG_DIRECTION_DEG = 30.0
-_BROKEN = (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile)
 _GRAPH_KEYS = ("edge_index", "rotation", "direction", "has_direction", "num_matches")
 _TRUTH_KEYS = ("is_wrong", "cam_from_world", "centre")
 
@@ -61,7 +60,7 @@ def load_view_graph(path: Path) -> WorldBatch:
             return _largest_component(_read_resfm(arrays))
         if arrays.has("poses", "intrinsics") or arrays.has("T_w2c", "K", "pairs"):
             return _largest_component(read_scene_info(arrays.read))
-    except _BROKEN as error:
+    except BROKEN_NPZ as error:
         hint = "Save its arrays again as plain numbers" if "allow_pickle" in str(error) else "Check that it is complete"
         reason = "it keeps Python objects, which are not loaded" if "allow_pickle" in str(error) else str(error)
         raise InputError(f"{path} cannot be read as a view graph ({reason})", hint) from error
