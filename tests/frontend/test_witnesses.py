@@ -34,9 +34,10 @@ def test_matches_that_no_third_image_confirms_make_no_edge() -> None:
 
 def test_all_matches_of_a_complete_world_are_witnessed() -> None:
     problem = make_problem(5, 60).problem
-    keypoint = problem.matches.keypoint_idx.T + problem.keypoints.offsets[
-        problem.view_graph.edge_index[:, problem.matches.edge_idx]
-    ]
+    keypoint = (
+        problem.matches.keypoint_idx.T
+        + problem.keypoints.offsets[problem.view_graph.edge_index[:, problem.matches.edge_idx]]
+    )
     assert are_witnessed(keypoint, np.ones(keypoint.shape[1], dtype=np.bool_), problem.keypoints.offsets[-1]).all()
 
 
