@@ -15,10 +15,10 @@ from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray
 from vgpa.geometry.triplets import find_triplets
 from vgpa.scene import Problem
 
-MIN_NUM_TRIPLETS = 2
-"""Triplets a pair must be in before their silence convicts it."""
-MIN_NUM_WITNESSED, CHANCE_FACTOR = 3, 2.0
-"""Matches with a witness that a pair needs: so many, and so many times what chance gives on top."""
+MIN_NUM_ABLE = 60
+"""Matches of third images that could have borne a pair out, before their silence convicts it."""
+MAX_NUM_STRAY, CHANCE_FACTOR = 2, 2.0
+"""A pair needs more matches with a witness than so many, and so many times what chance gives."""
 MAX_NUM_ASKED = 200
 """Matches of a pair that are looked at, at most."""
 MIN_BORNE_OUT_PART = 0.25
@@ -26,10 +26,11 @@ MIN_BORNE_OUT_PART = 0.25
 
 
 def has_witnesses(problem: Problem) -> BoolArray:
-    """(num_edges,) False for edges that could have witnesses in several third images, and have none."""
+    """(num_edges,) False for edges that many matches of third images could bear out, and do not."""
     graph, matches, offsets = problem.view_graph, problem.matches, problem.keypoints.offsets
     triplets = find_triplets(graph.edge_index, graph.num_images)
-    could_have = np.bincount(triplets.ravel(), minlength=graph.num_edges) >= MIN_NUM_TRIPLETS
+    num_able = np.minimum(*_other_sides(triplets, np.diff(matches.offsets)))
+    could_have = _sum_by_edge(triplets, num_able, graph.num_edges) >= MIN_NUM_ABLE
     keypoint = offsets[graph.edge_index[:, matches.edge_idx]] + matches.keypoint_idx.T
     # Evenly spread over the matches of an edge, whose order may mean something.
     rank = np.arange(keypoint.shape[1]) - matches.offsets[matches.edge_idx]
@@ -39,7 +40,7 @@ def has_witnesses(problem: Problem) -> BoolArray:
     num_asked = np.bincount(edge_idx, minlength=graph.num_edges)
     num_witnessed = np.bincount(edge_idx, are_witnessed(keypoint, asked, int(offsets[-1])), graph.num_edges)
     by_chance = num_asked * _chance_of_witness(problem, keypoint, triplets)
-    has = num_witnessed >= MIN_NUM_WITNESSED + CHANCE_FACTOR * by_chance
+    has = num_witnessed > MAX_NUM_STRAY + CHANCE_FACTOR * by_chance
     if has[could_have].sum() < MIN_BORNE_OUT_PART * could_have.sum():
         return np.ones(graph.num_edges, dtype=np.bool_)
     return np.asarray(has | ~could_have)
@@ -66,11 +67,18 @@ def _chance_of_witness(problem: Problem, keypoint: IntArray, triplets: IntArray)
     graph, offsets = problem.view_graph, problem.keypoints.offsets
     is_matched = np.bincount(keypoint.ravel(), minlength=offsets[-1]) > 0
     num_matched = np.maximum(np.diff(np.concatenate([[0], np.cumsum(is_matched)])[offsets]), 1)
-    num_matches = np.diff(problem.matches.offsets)
-    ij, jk, ik = triplets
-    i, j, k = *graph.edge_index[:, ij], graph.edge_index[1, ik]
+    i, j, k = *graph.edge_index[:, triplets[0]], graph.edge_index[1, triplets[2]]
     volume = num_matched[i] * num_matched[j] * num_matched[k].astype(float)
-    chance = np.zeros(graph.num_edges)
-    for side, others in ((ij, (jk, ik)), (jk, (ij, ik)), (ik, (ij, jk))):
-        chance += np.bincount(side, num_matches[others[0]] * num_matches[others[1]] / volume, graph.num_edges)
-    return chance
+    one, other = _other_sides(triplets, np.diff(problem.matches.offsets))
+    return _sum_by_edge(triplets, one * other / volume, graph.num_edges)
+
+
+def _other_sides(triplets: IntArray, value: IntArray) -> tuple[IntArray, IntArray]:
+    """For each side of each triplet (3, num_triplets), the values of the other two sides."""
+    of_side = value[triplets]
+    return of_side[[1, 2, 0]], of_side[[2, 0, 1]]
+
+
+def _sum_by_edge(triplets: IntArray, value: FloatArray | IntArray, num_edges: int) -> FloatArray:
+    """(num_edges,) sums of values (3, num_triplets) over the triplets that each edge is a side of."""
+    return np.bincount(triplets.ravel(), value.ravel().astype(float), num_edges).astype(float)
