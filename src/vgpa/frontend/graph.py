@@ -2,7 +2,7 @@
 
 Three images seen pairwise must close: R_ki R_jk R_ij is the identity. An edge that takes part in several such
 triplets, none of which closes, is wrong. An edge in no triplet (a bridge) has nobody to contradict it, and stays.
-Nor is an edge trusted whose matches no third image bears out (`witnesses`), however well they agree with its pose.
+Nor is an edge trusted whose matches third images refute (`witnesses`), however well they agree with its pose.
 A photo and its copy, turned or scaled, match perfectly, and say nothing of where they were taken.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vgpa.config import GraphConfig
-from vgpa.frontend.witnesses import has_witnesses
+from vgpa.frontend.witnesses import is_refuted
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray, rotation_angle_rad
 from vgpa.geometry.triplets import find_triplets
 from vgpa.scene import Problem, ViewGraph
@@ -33,7 +33,7 @@ def select_reliable_edges(problem: Problem, config: GraphConfig, edge_filter: Ed
     enough = graph.num_inliers >= config.min_num_inliers
     clean = graph.num_inliers >= config.min_inlier_ratio * graph.num_matches
     # Pairs too weak to be edges are good enough as witnesses.
-    problem = problem.select_edges(enough & clean & has_witnesses(problem))
+    problem = problem.select_edges(enough & clean & ~is_refuted(problem))
     problem = problem.select_edges(~joins_copies(problem))
     if edge_filter is not None:
         problem = problem.select_edges(edge_filter(problem.view_graph))

@@ -1,9 +1,10 @@
-"""Pairs whose matches no third image bears out.
+"""Pairs whose matches third images speak against.
 
-Where keypoint a matches b, and b matches c in a third image, a often matches c too. A pair of photos of the same thing
-has such witnesses wherever both match a third photo: in ten real scenes every pair of 30 matches does, but one or two.
-A pair that could have witnesses, and has no more than chance gives, joins what does not belong together, however well
-its matches agree with its relative pose.
+Where keypoint a matches b, and b matches c in a third image, a often matches c too: then c is a witness of a and b. A
+pair of photos of the same thing has witnesses wherever both match a third photo; in ten real scenes every pair of 30
+matches does, but one. And where c matches a in one image and b' in the other, c contradicts any match of a with
+another b. A pair that could have witnesses, has no more than chance gives, and is contradicted, joins what does not
+belong together, however well its matches agree with its relative pose.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from vgpa.geometry.triplets import find_triplets
 from vgpa.scene import Problem
 
 MIN_NUM_ABLE = 60
-"""Matches of third images that could have borne a pair out, before their silence convicts it."""
+"""Matches of third images that could have borne a pair out, before their silence counts."""
 MAX_NUM_STRAY, CHANCE_FACTOR = 2, 2.0
 """A pair needs more matches with a witness than so many, and so many times what chance gives."""
 MAX_NUM_ASKED = 200
@@ -25,38 +26,68 @@ MIN_BORNE_OUT_PART = 0.25
 """Where fewer pairs have witnesses, keypoints do not repeat from pair to pair (dense matchers), and nothing follows."""
 
 
-def has_witnesses(problem: Problem) -> BoolArray:
-    """(num_edges,) False for edges that many matches of third images could bear out, and do not."""
+def is_refuted(problem: Problem) -> BoolArray:
+    """(num_edges,) edges that many matches of third images could bear out, but contradict."""
     graph, matches, offsets = problem.view_graph, problem.matches, problem.keypoints.offsets
+    num_edges = graph.num_edges
     triplets = find_triplets(graph.edge_index, graph.num_images)
-    num_able = np.minimum(*_other_sides(triplets, np.diff(matches.offsets)))
-    could_have = _sum_by_edge(triplets, num_able, graph.num_edges) >= MIN_NUM_ABLE
+    num_able = _sum_by_edge(triplets, np.minimum(*_other_sides(triplets, np.diff(matches.offsets))), num_edges)
     keypoint = offsets[graph.edge_index[:, matches.edge_idx]] + matches.keypoint_idx.T
-    # Evenly spread over the matches of an edge, whose order may mean something.
-    rank = np.arange(keypoint.shape[1]) - matches.offsets[matches.edge_idx]
-    stride = np.maximum(np.diff(matches.offsets) // MAX_NUM_ASKED, 1)
-    asked = rank % stride[matches.edge_idx] == 0
+    asked = _spread_matches(problem)
     edge_idx = matches.edge_idx[asked]
-    num_asked = np.bincount(edge_idx, minlength=graph.num_edges)
-    num_witnessed = np.bincount(edge_idx, are_witnessed(keypoint, asked, int(offsets[-1])), graph.num_edges)
-    by_chance = num_asked * _chance_of_witness(problem, keypoint, triplets)
-    has = num_witnessed > MAX_NUM_STRAY + CHANCE_FACTOR * by_chance
-    if has[could_have].sum() < MIN_BORNE_OUT_PART * could_have.sum():
-        return np.ones(graph.num_edges, dtype=np.bool_)
-    return np.asarray(has | ~could_have)
+    partners = partners_of_keypoints(keypoint, int(offsets[-1]))
+    num_witnessed = np.bincount(edge_idx, are_witnessed(keypoint[:, asked], partners), num_edges)
+    by_chance = np.bincount(edge_idx, minlength=num_edges) * _chance_of_witness(problem, keypoint, triplets)
+    has_witnesses = num_witnessed > MAX_NUM_STRAY + CHANCE_FACTOR * by_chance
+    could_have = num_able >= MIN_NUM_ABLE
+    if has_witnesses[could_have].sum() < MIN_BORNE_OUT_PART * could_have.sum():
+        return np.zeros(num_edges, dtype=np.bool_)
+    is_silent = could_have & ~has_witnesses
+    asked &= is_silent[matches.edge_idx]
+    edge_idx = matches.edge_idx[asked]
+    ends = graph.edge_index[:, edge_idx]
+    contradicted = are_contradicted(keypoint[:, asked], partners, offsets[ends], offsets[ends + 1])
+    return is_silent & (np.bincount(edge_idx, contradicted, num_edges) > 0)
 
 
-def are_witnessed(keypoint: IntArray, asked: BoolArray, num_keypoints: int) -> BoolArray:
-    """(num_asked,) whether both keypoints of a match also match the same third one.
+def partners_of_keypoints(keypoint: IntArray, num_keypoints: int) -> csr_array:
+    """(num_keypoints, num_keypoints) one wherever two keypoints match.
 
     Args:
         keypoint: (2, num_matches) both ends of every match, counted over all images.
-        asked: (num_matches,) the matches in question.
     """
     ends = keypoint.ravel(), keypoint[::-1].ravel()
-    partners = csr_array((np.ones(keypoint.size, dtype=np.int8), ends), shape=(num_keypoints, num_keypoints))
-    common = partners[keypoint[0, asked]].multiply(partners[keypoint[1, asked]]).tocsr()
+    return csr_array((np.ones(keypoint.size, dtype=np.int8), ends), shape=(num_keypoints, num_keypoints))
+
+
+def are_witnessed(match: IntArray, partners: csr_array) -> BoolArray:
+    """(num_matches,) whether both keypoints of a match (2, num_matches) also match the same third one."""
+    common = partners[match[0]].multiply(partners[match[1]]).tocsr()
     return np.asarray(np.diff(common.indptr) > 0)
+
+
+def are_contradicted(match: IntArray, partners: csr_array, first: IntArray, end: IntArray) -> BoolArray:
+    """(num_matches,) whether a third keypoint joins one end of a match to another keypoint in the other end's image.
+
+    Args:
+        match: (2, num_matches) keypoints.
+        first, end: (2, num_matches) where the keypoints of the image of each end begin and end.
+    """
+    found = np.zeros(match.shape[1], dtype=np.bool_)
+    for this, other in ((0, 1), (1, 0)):
+        reached = (partners[match[this]] @ partners).tocoo()
+        row, column = reached.coords
+        inside = (first[other, row] <= column) & (column < end[other, row]) & (column != match[other, row])
+        found[row[inside]] = True
+    return found
+
+
+def _spread_matches(problem: Problem) -> BoolArray:
+    """(num_matches,) at most about 200 of each edge, evenly spread: their order may mean something."""
+    matches = problem.matches
+    rank = np.arange(len(matches.edge_idx)) - matches.offsets[matches.edge_idx]
+    stride = np.maximum(np.diff(matches.offsets) // MAX_NUM_ASKED, 1)
+    return np.asarray(rank % stride[matches.edge_idx] == 0)
 
 
 def _chance_of_witness(problem: Problem, keypoint: IntArray, triplets: IntArray) -> FloatArray:
