@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vgpa.averaging.average import Evidence
+from vgpa.averaging.average import MAX_MATCHES, Evidence
 from vgpa.config import default
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import normalize
@@ -104,7 +104,8 @@ def read_real_scene(scene: Path) -> Case:
     quaternion_wxyz, translation = Rigid.identity(len(at)).quaternion_wxyz, np.zeros((len(at), 3))
     quaternion_wxyz[at >= 0] = reference.poses.cam_from_world.quaternion_wxyz[at[at >= 0]]
     translation[at >= 0] = reference.poses.cam_from_world.translation[at[at >= 0]]
-    evidence = Evidence(component.matches, match_rays(component))
+    thinned = component.thin_matches(MAX_MATCHES)
+    evidence = Evidence(thinned.matches, match_rays(thinned))
     return Case(scene.name, "real", graph, Rigid(quaternion_wxyz, translation), at >= 0, evidence=evidence)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vgpa.averaging.average import Averaged, Evidence, average
+from vgpa.averaging.average import MAX_MATCHES, Averaged, Evidence, average
 from vgpa.averaging.positions import direction_residuals_deg
 from vgpa.averaging.predict import predict_poses
 from vgpa.colmap.cameras import match_rays
@@ -207,7 +207,8 @@ def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> 
     """The network's and the averaged poses of the group's images, which are numbered 0, 1, ... within it."""
     graph, _ = problem.view_graph.subgraph(image_idx)
     predicted = predict_poses(graph, config.averaging, config.device)
-    evidence = Evidence(problem.matches, match_rays(problem))
+    thinned = problem.thin_matches(MAX_MATCHES)
+    evidence = Evidence(thinned.matches, match_rays(thinned))
     return Poses.of_all(predicted), average(graph, evidence, config.averaging, lambda _: predicted)
 
 

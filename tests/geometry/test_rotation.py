@@ -41,6 +41,13 @@ def test_product_of_quaternions_is_product_of_matrices(batch: tuple[int, ...]) -
     np.testing.assert_allclose(rot.quaternion_wxyz_to_matrix(product), a @ b, atol=1e-14)
 
 
+@pytest.mark.parametrize("batch", BATCHES)
+def test_turning_a_vector_is_the_matrix_times_it(batch: tuple[int, ...]) -> None:
+    matrix, vector = random_matrices(6, *batch), np.random.default_rng(7).normal(size=(*batch, 3))
+    turned = rot.rotate(rot.matrix_to_quaternion_wxyz(matrix), vector)
+    np.testing.assert_allclose(turned, (matrix @ vector[..., None])[..., 0], atol=1e-14)
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])
 @pytest.mark.parametrize("batch", BATCHES)
 def test_matrix_round_trip_keeps_dtype(batch: tuple[int, ...], dtype: type, tolerance: float) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.synthetic import all_pairs, make_graph, make_problem, ring_cameras
 from vgpa.geometry.rigid import Rigid
-from vgpa.scene import Camera, ImageSet, Keypoints, Poses, Reconstruction, Tracks
+from vgpa.scene import Camera, ImageSet, Keypoints, Matches, Poses, Reconstruction, Tracks
 
 CAMERA = Camera("PINHOLE", 10, 10, np.array([10.0, 10, 5, 5]))
 lengths_strategy = st.lists(st.integers(0, 5), min_size=0, max_size=12)
@@ -140,3 +140,20 @@ def test_scattered_poses_come_back_in_place() -> None:
     np.testing.assert_array_equal(poses.is_known, [True, False, True, False, True, False])
     np.testing.assert_array_equal(poses.cam_from_world.translation[[4, 0, 2]], cams.translation)
     assert not poses.keep(np.zeros(6, dtype=bool)).is_known.any()
+
+
+@given(lengths_strategy, st.integers(1, 4))
+def test_thinned_matches_are_some_of_every_edge(lengths: list[int], max_num: int) -> None:
+    matches = Matches(np.concatenate([[0], np.cumsum(lengths)]), np.zeros((sum(lengths), 2)))
+    num_kept = np.bincount(matches.edge_idx[matches.spread(max_num)], minlength=len(lengths))
+    assert all(min(n, max_num) <= kept < 2 * max_num or kept == n for n, kept in zip(lengths, num_kept, strict=True))
+
+
+def test_a_thinned_problem_keeps_its_edges_and_which_match_is_whose() -> None:
+    problem = make_problem(4, 30).problem
+    thinned = problem.thin_matches(5)
+    np.testing.assert_array_equal(thinned.view_graph.edge_index, problem.view_graph.edge_index)
+    assert set(np.diff(thinned.matches.offsets)) <= set(range(5, 10))
+    whole = {(e, *m) for e, m in zip(problem.matches.edge_idx, problem.matches.keypoint_idx.tolist(), strict=True)}
+    left = {(e, *m) for e, m in zip(thinned.matches.edge_idx, thinned.matches.keypoint_idx.tolist(), strict=True)}
+    assert left < whole

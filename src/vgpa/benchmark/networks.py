@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from vgpa import config as presets
-from vgpa.averaging.average import Evidence, average
+from vgpa.averaging.average import MAX_MATCHES, Evidence, average
 from vgpa.averaging.predict import predict_poses
 from vgpa.benchmark.offers import Offer
 from vgpa.benchmark.records import Result
@@ -82,7 +82,8 @@ class NetworkMethod:
         graph, _ = component.view_graph.subgraph(image_idx)
         if self.name == "averaged":
             config = presets.default().averaging
-            evidence = Evidence(component.matches, match_rays(component))
+            thinned = component.thin_matches(MAX_MATCHES)
+            evidence = Evidence(thinned.matches, match_rays(thinned))
             return average(graph, evidence, config, lambda part: predict_poses(part, config, "cpu")).poses
         with self._weights(seed) as weights:
             steps = presets.paper().averaging.finetune_steps if self.name in FINETUNED else 0

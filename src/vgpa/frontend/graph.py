@@ -23,6 +23,8 @@ EdgeFilter = Callable[[ViewGraph], BoolArray]
 
 MAX_COPY_ERROR_PX = 0.5
 """Matches of copies are this close (root mean square) once the turn is undone; none of 5,000 real pairs is to 1.5."""
+MAX_NUM_COMPARED = 100
+"""About so many matches of a pair say whether it joins copies."""
 MIN_NUM_TRIPLETS = 2
 """Triplets an edge must be in before they can convict it."""
 
@@ -42,6 +44,7 @@ def select_reliable_edges(problem: Problem, config: GraphConfig, edge_filter: Ed
 
 def joins_copies(problem: Problem) -> BoolArray:
     """(num_edges,) whether the matches of an edge differ by a turn and a scale about the image centres, and no more."""
+    problem = problem.thin_matches(MAX_NUM_COMPARED)
     images, matches = problem.images, problem.matches
     centre = np.array([(camera.width_px / 2, camera.height_px / 2) for camera in images.cameras])[images.camera_idx]
     edge_idx, num = matches.edge_idx, problem.view_graph.num_edges

@@ -20,8 +20,8 @@ MIN_NUM_ABLE = 60
 """Matches of third images that could have borne a pair out, before their silence counts."""
 MAX_NUM_STRAY, CHANCE_FACTOR = 2, 2.0
 """A pair needs more matches with a witness than so many, and so many times what chance gives."""
-MAX_NUM_ASKED = 200
-"""Matches of a pair that are looked at, at most."""
+MAX_NUM_ASKED = 100
+"""About so many matches of a pair are looked at."""
 MIN_BORNE_OUT_PART = 0.25
 """Where fewer pairs have witnesses, keypoints do not repeat from pair to pair (dense matchers), and nothing follows."""
 
@@ -33,7 +33,7 @@ def is_refuted(problem: Problem) -> BoolArray:
     triplets = find_triplets(graph.edge_index, graph.num_images)
     num_able = _sum_by_edge(triplets, np.minimum(*_other_sides(triplets, np.diff(matches.offsets))), num_edges)
     keypoint = offsets[graph.edge_index[:, matches.edge_idx]] + matches.keypoint_idx.T
-    asked = _spread_matches(problem)
+    asked = matches.spread(MAX_NUM_ASKED)
     edge_idx = matches.edge_idx[asked]
     partners = partners_of_keypoints(keypoint, int(offsets[-1]))
     num_witnessed = np.bincount(edge_idx, are_witnessed(keypoint[:, asked], partners), num_edges)
@@ -43,7 +43,7 @@ def is_refuted(problem: Problem) -> BoolArray:
     if has_witnesses[could_have].sum() < MIN_BORNE_OUT_PART * could_have.sum():
         return np.zeros(num_edges, dtype=np.bool_)
     is_silent = could_have & ~has_witnesses
-    asked &= is_silent[matches.edge_idx]
+    asked = asked & is_silent[matches.edge_idx]
     edge_idx = matches.edge_idx[asked]
     ends = graph.edge_index[:, edge_idx]
     contradicted = are_contradicted(keypoint[:, asked], partners, offsets[ends], offsets[ends + 1])
@@ -80,14 +80,6 @@ def are_contradicted(match: IntArray, partners: csr_array, first: IntArray, end:
         inside = (first[other, row] <= column) & (column < end[other, row]) & (column != match[other, row])
         found[row[inside]] = True
     return found
-
-
-def _spread_matches(problem: Problem) -> BoolArray:
-    """(num_matches,) at most about 200 of each edge, evenly spread: their order may mean something."""
-    matches = problem.matches
-    rank = np.arange(len(matches.edge_idx)) - matches.offsets[matches.edge_idx]
-    stride = np.maximum(np.diff(matches.offsets) // MAX_NUM_ASKED, 1)
-    return np.asarray(rank % stride[matches.edge_idx] == 0)
 
 
 def _chance_of_witness(problem: Problem, keypoint: IntArray, triplets: IntArray) -> FloatArray:

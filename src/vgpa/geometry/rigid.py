@@ -63,7 +63,7 @@ class Rigid:
     @property
     def centre(self) -> FloatArray:
         """(..., 3) the origin of frame b in frame a: for cam_from_world, the camera centre in the world."""
-        return -np.einsum("...ji,...j->...i", self.rotation, self.translation)
+        return -rot.rotate(rot.conjugate(self.quaternion_wxyz), self.translation)
 
     @property
     def matrix(self) -> FloatArray:
@@ -83,7 +83,7 @@ class Rigid:
 
     def apply(self, points: FloatArray) -> FloatArray:
         """x_b = R x_a + t, one point per motion. (..., 3) -> (..., 3)."""
-        return np.einsum("...ij,...j->...i", self.rotation, points) + self.translation
+        return rot.rotate(self.quaternion_wxyz, points) + self.translation
 
     def inverse(self) -> Rigid:
         """a_from_b."""

@@ -87,6 +87,17 @@ def multiply(a_wxyz: FloatArray, b_wxyz: FloatArray) -> FloatArray:
     return np.stack(product, axis=-1)
 
 
+def rotate(quaternion_wxyz: FloatArray, vector: FloatArray) -> FloatArray:
+    """Turned vectors: v + 2 w (u x v) + 2 u x (u x v), where q = (w, u). (..., 4), (..., 3) -> (..., 3).
+
+    Component by component, which for many rotations takes a fraction of the time that their matrices do.
+    """
+    w, x, y, z = (quaternion_wxyz[..., k] for k in range(4))
+    a, b, c = (vector[..., k] for k in range(3))
+    p, q, r = 2 * (y * c - z * b), 2 * (z * a - x * c), 2 * (x * b - y * a)
+    return np.stack([a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p], axis=-1)
+
+
 def conjugate(quaternion_wxyz: FloatArray) -> FloatArray:
     """The inverse rotation of a unit quaternion. (..., 4) -> (..., 4)."""
     return quaternion_wxyz * np.array([1, -1, -1, -1], dtype=quaternion_wxyz.dtype)

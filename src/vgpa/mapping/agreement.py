@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from vgpa.colmap.cameras import match_rays, mean_focal_px
-from vgpa.geometry.rotation import BoolArray, FloatArray
+from vgpa.geometry.rotation import BoolArray, FloatArray, rotate
 from vgpa.scene import Poses, Problem, Reconstruction
 
 SMALL_ROTATION_DEG = 2.0
@@ -23,6 +23,8 @@ MAX_ERROR_PX = 8.0
 MIN_AGREEING = 1 / 3
 """Part of its edges that must speak for an image's place. Not half: most pairs of an image can be wrong, and
 then those that are right still agree with each other and with the points."""
+MAX_NUM_ASKED = 100
+"""About so many of an edge's matches are asked whether they fit."""
 MIN_FITTING = 0.5
 """Part of an edge's matches that must fit. By chance two or three in a hundred do."""
 
@@ -33,7 +35,7 @@ def disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
     is_posed = poses.is_known[graph.edge_index].all(axis=0)
     residual = np.where(is_posed, graph.rotation_residuals_deg(poses.cam_from_world.rotation), np.nan)
     is_asked = np.asarray(residual > SMALL_ROTATION_DEG)
-    asked = replace(problem.select_edges(is_asked), images=model.images)
+    asked = replace(problem.select_edges(is_asked).thin_matches(MAX_NUM_ASKED), images=model.images)
     residual[np.flatnonzero(is_asked)[_matches_fit(asked, poses)]] = 0.0
     return residual
 
@@ -58,7 +60,7 @@ def _matches_fit(problem: Problem, poses: Poses) -> BoolArray:
     i, j = graph.edge_index
     cam_j_from_cam_i = (poses.cam_from_world[j] @ poses.cam_from_world[i].inverse())[edge_idx]
     ray_i, ray_j = match_rays(problem)
-    turned, baseline = np.einsum("mab,mb->ma", cam_j_from_cam_i.rotation, ray_i), cam_j_from_cam_i.translation
+    turned, baseline = rotate(cam_j_from_cam_i.quaternion_wxyz, ray_i), cam_j_from_cam_i.translation
     normal = np.cross(turned, ray_j)
     # s_i turned + baseline = s_j ray_j, crossed with ray_j and with turned, gives the signs of the depths s_i and s_j.
     sides = [np.sum(np.cross(ray, baseline) * normal, axis=-1) > 0 for ray in (turned, ray_j)]

@@ -40,6 +40,12 @@ class Matches:
         lengths = np.diff(self.offsets)[runs]
         return Matches(np.concatenate([[0], np.cumsum(lengths)]), self.keypoint_idx[run_indices(self.offsets, runs)])
 
+    def spread(self, max_num: int) -> NDArray[np.bool_]:
+        """(num_matches,) some of the matches of every edge, fewer than twice `max_num`, evenly spread over them."""
+        lengths = np.diff(self.offsets)
+        rank = np.arange(len(self.keypoint_idx)) - np.repeat(self.offsets[:-1], lengths)
+        return np.asarray(rank % np.repeat(np.maximum(lengths // max_num, 1), lengths) == 0)
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -71,3 +77,9 @@ class Problem:
     def select_edges(self, keep: NDArray[np.bool_]) -> Problem:
         """The same images with only the edges of the mask, and their matches."""
         return replace(self, view_graph=self.view_graph.select_edges(keep), matches=self.matches.select_edges(keep))
+
+    def thin_matches(self, max_num: int) -> Problem:
+        """The same edges with fewer than twice `max_num` matches each: enough to ask what most of them say."""
+        kept = self.matches.spread(max_num)
+        offsets = np.concatenate([[0], np.cumsum(kept)])[self.matches.offsets]
+        return replace(self, matches=Matches(offsets, self.matches.keypoint_idx[kept]))
