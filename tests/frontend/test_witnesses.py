@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from tests.synthetic import make_problem
 from vgpa.config import GraphConfig
+from vgpa.frontend import witnesses
 from vgpa.frontend.graph import select_reliable_edges
 from vgpa.frontend.witnesses import are_contradicted, are_witnessed, is_refuted, partners_of_keypoints
 from vgpa.geometry.rotation import BoolArray
@@ -65,3 +67,9 @@ def test_where_keypoints_never_repeat_nobody_is_convicted() -> None:
     """As with matchers that find new keypoints for every pair."""
     problem = make_problem(6, 60).problem
     assert not is_refuted(_mismatch(problem, np.arange(problem.view_graph.num_edges) % 7 != 0)).any()
+
+
+def test_a_graph_too_dense_to_compare_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixed = _mismatch(make_problem(8, 60).problem, np.arange(28) % 5 == 2)
+    monkeypatch.setattr(witnesses, "MAX_NUM_COMPARED", 1000)
+    assert not is_refuted(mixed).any()

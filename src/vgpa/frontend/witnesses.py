@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray
-from vgpa.geometry.triplets import find_triplets
+from vgpa.geometry.triplets import MAX_NUM_CANDIDATES, find_triplets
 from vgpa.scene import Problem
 
 MIN_NUM_ABLE = 60
@@ -22,6 +22,9 @@ MAX_NUM_STRAY, CHANCE_FACTOR = 2, 2.0
 """A pair needs more matches with a witness than so many, and so many times what chance gives."""
 MAX_NUM_ASKED = 100
 """About so many matches of a pair are looked at."""
+MAX_NUM_COMPARED = 50_000_000
+"""Partners of keypoints that are compared, at most. Graphs with more hold every camera by many pairs, right ones among
+them, and nothing is refuted there."""
 MIN_BORNE_OUT_PART = 0.25
 """Where fewer pairs have witnesses, keypoints do not repeat from pair to pair (dense matchers), and nothing follows."""
 
@@ -30,12 +33,14 @@ def is_refuted(problem: Problem) -> BoolArray:
     """(num_edges,) edges that many matches of third images could bear out, but contradict."""
     graph, matches, offsets = problem.view_graph, problem.matches, problem.keypoints.offsets
     num_edges = graph.num_edges
-    triplets = find_triplets(graph.edge_index, graph.num_images)
+    triplets = find_triplets(graph.edge_index, graph.num_images, MAX_NUM_CANDIDATES)
     num_able = _sum_by_edge(triplets, np.minimum(*_other_sides(triplets, np.diff(matches.offsets))), num_edges)
     keypoint = offsets[graph.edge_index[:, matches.edge_idx]] + matches.keypoint_idx.T
     asked = matches.spread(MAX_NUM_ASKED)
     edge_idx = matches.edge_idx[asked]
     partners = partners_of_keypoints(keypoint, int(offsets[-1]))
+    if np.diff(partners.indptr)[keypoint[:, asked]].sum() > MAX_NUM_COMPARED:
+        return np.zeros(num_edges, dtype=np.bool_)
     num_witnessed = np.bincount(edge_idx, are_witnessed(keypoint[:, asked], partners), num_edges)
     by_chance = np.bincount(edge_idx, minlength=num_edges) * _chance_of_witness(problem, keypoint, triplets)
     has_witnesses = num_witnessed > MAX_NUM_STRAY + CHANCE_FACTOR * by_chance
