@@ -71,3 +71,14 @@ def test_real_databases(name: str, min_auc_5: float, data_dir: Path, tmp_path: P
     assert scores.num_registered == scores.num_images
     assert scores.auc[5] > min_auc_5
     assert scores.rotation_mean_deg < 0.1
+
+
+def test_a_turntable_whose_lens_is_free(data_dir: Path, tmp_path: Path) -> None:
+    """Photos around an object hardly tell its width from the lens's: the focal length must not run away."""
+    scene = data_dir / "scenes" / "dino48"
+    scores = evaluate(
+        map_database(scene / "database.db", tmp_path, presets.default()).reconstruction,
+        read_model(scene / "reference")[0],
+    )
+    assert scores.num_registered == scores.num_images
+    assert scores.ra_auc[5] > 0.85

@@ -49,6 +49,29 @@ def test_a_preset_that_adjusts_a_subset_still_hands_out_every_point() -> None:
     assert solve(truth, Poses.of_all(truth.cam_from_world), "fast").num_points > 480
 
 
+def test_a_lens_that_runs_away_is_held_as_given() -> None:
+    """Pixels 1.55 times as wide as high; the camera is given with 1.45, and no believable lens has more than 1.5."""
+    truth = make_problem(10, 150)
+    xy_px = truth.problem.keypoints.xy_px.copy()
+    camera = truth.problem.images.cameras[0]
+    middle = camera.params[2]
+    xy_px[:, 0] = middle + 1.55 * (xy_px[:, 0] - middle)
+    given = replace(camera, params=camera.params * [1.45, 1, 1, 1])
+    problem = truth.problem
+    tracks = build_tracks(problem, GraphConfig())
+    config = presets.default().mapping
+    model = build_model(
+        problem.images.with_cameras((given,)),
+        coarse(truth, 0.5, 0.05),
+        replace(problem.keypoints, xy_px=xy_px),
+        tracks,
+        config,
+        num_threads=1,
+    )
+    assert model.num_registered == 10
+    np.testing.assert_array_equal(model.images.cameras[0].params, given.params)
+
+
 def test_bad_matches_are_left_out() -> None:
     truth = make_problem(10, 150, noise_px=0.3)
     xy_px = truth.problem.keypoints.xy_px.copy()

@@ -31,6 +31,7 @@ class BundleOptions:
         num_threads: threads of the solver.
         min_images_for_principal_point: cameras of at least this many images have their principal point free too, and
             all others are held as they are; None holds every principal point.
+        held_cameras: cameras whose intrinsics are held whatever else is free.
     """
 
     loss: Literal["huber", "cauchy"]
@@ -40,6 +41,7 @@ class BundleOptions:
     refine_intrinsics: bool
     num_threads: int
     min_images_for_principal_point: int | None = None
+    held_cameras: tuple[int, ...] = ()
 
 
 def bundle_adjust(
@@ -58,7 +60,8 @@ def bundle_adjust(
     model = model_to_pycolmap(reconstruction, keypoints)
     point_ids = sorted(model.points3D)
     config = _free_config(model, reconstruction, free_images) if free_images is not None else _full_config(model)
-    for camera_id in _weak_cameras(reconstruction, options.min_images_for_principal_point):
+    weak = _weak_cameras(reconstruction, options.min_images_for_principal_point)
+    for camera_id in {*weak, *(camera_idx + 1 for camera_idx in options.held_cameras)}:
         config.set_constant_cam_intrinsics(camera_id)
     with silenced():
         pycolmap.create_default_ceres_bundle_adjuster(_to_pycolmap(options), config, model).solve()

@@ -94,8 +94,10 @@ def mean_focal_px(camera: Camera) -> float:
 
 
 def has_believable_focal(camera: Camera) -> bool:
-    """Whether the focal length is one that lenses have: 0.2 to 10 longer image sides."""
-    return 0.2 <= mean_focal_px(camera) / max(camera.width_px, camera.height_px) <= 10
+    """Whether the focal length is one that lenses have: 0.2 to 10 longer image sides, and similar on both axes."""
+    handle = to_pycolmap(camera, 1)
+    aspect = handle.focal_length_x / handle.focal_length_y
+    return 0.2 <= mean_focal_px(camera) / max(camera.width_px, camera.height_px) <= 10 and 2 / 3 <= aspect <= 3 / 2
 
 
 def with_focal(camera: Camera, focal_px: float) -> Camera:

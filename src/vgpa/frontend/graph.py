@@ -15,7 +15,7 @@ import numpy as np
 from vgpa.config import GraphConfig
 from vgpa.frontend.witnesses import is_refuted
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray, rotation_angle_rad
-from vgpa.geometry.triplets import find_triplets
+from vgpa.geometry.triplets import MAX_NUM_CANDIDATES, find_triplets
 from vgpa.scene import Problem, ViewGraph
 
 EdgeFilter = Callable[[ViewGraph], BoolArray]
@@ -62,7 +62,7 @@ def joins_copies(problem: Problem) -> BoolArray:
 
 def closes_triplets(graph: ViewGraph, max_error_deg: float) -> BoolArray:
     """(num_edges,) False for edges in several triplets of which none closes within the given angle."""
-    triplets = find_triplets(graph.edge_index, graph.num_images)
+    triplets = find_triplets(graph.edge_index, graph.num_images, MAX_NUM_CANDIDATES)
     error = triplet_errors_deg(graph, triplets)
     best = np.full(graph.num_edges, np.inf)
     count = np.zeros(graph.num_edges, dtype=np.int64)

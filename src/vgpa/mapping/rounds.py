@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.colmap.cameras import has_believable_focal
@@ -34,6 +35,8 @@ NUM_READJUSTING = 40
 """Iterations at most after images came back: the model is nearly where it should be."""
 NUM_SAMPLED, SEED = 10_000, 0
 """Observations that tell whether principal points are to be free, and the seed by which they are drawn."""
+MIN_IMAGES_TO_HOLD = 3
+"""Images of one camera from which on it is its lens that is uncertain, if it runs away, and not the images' poses."""
 COVER_RESERVE = 1.5
 """Tracks that are triangulated for a covering subset, over those that it needs: some of them turn out bad."""
 
@@ -146,7 +149,7 @@ def _run_round(model: Reconstruction, given: _Given, settings: BundleRound, opti
 
 def _adjust(model: Reconstruction, given: _Given, settings: BundleRound, options: BundleOptions) -> Reconstruction:
     """The model after bundle adjustment, without what then does not fit."""
-    model = _drop_lost_cameras(bundle_adjust(model, given.keypoints, options), given.images)
+    model = _drop_lost_cameras(_hold_lost_lenses(model, given, options), given.images)
     wanted = given.wanted(settings)
     points = keep_good(model.images, model.poses, given.keypoints, model.tracks, model.xyz, wanted)
     model = _drop_weak_images(_model(model.images, model.poses, points), given.config)
@@ -192,13 +195,39 @@ def _model(images: ImageSet, poses: Poses, points: Points) -> Reconstruction:
     return Reconstruction(images, poses, points.xyz, points.tracks, points.error_px, grey)
 
 
+def _hold_lost_lenses(model: Reconstruction, given: _Given, options: BundleOptions) -> Reconstruction:
+    """The model after bundle adjustment; a lens of several photos that ran away in it is held as it was given instead.
+
+    Photos of a turntable, say, hardly tell a focal length from another one.
+    """
+    adjusted = bundle_adjust(model, given.keypoints, options)
+    num_images = np.bincount(model.images.camera_idx[model.poses.is_known], minlength=len(model.images.cameras))
+    is_held = _lost_lenses(adjusted.images, given.images) & (num_images >= MIN_IMAGES_TO_HOLD)
+    if not is_held.any():
+        return adjusted
+    images = _with_given_lenses(model.images, given.images, is_held)
+    held = tuple(np.flatnonzero(is_held).tolist())
+    return bundle_adjust(replace(model, images=images), given.keypoints, replace(options, held_cameras=held))
+
+
+def _lost_lenses(images: ImageSet, given: ImageSet) -> NDArray[np.bool_]:
+    """(num_cameras,) whether a focal length ran away from a believable one."""
+    both = zip(given.cameras, images.cameras, strict=True)
+    return np.array([has_believable_focal(old) and not has_believable_focal(new) for old, new in both])
+
+
+def _with_given_lenses(images: ImageSet, given: ImageSet, which: NDArray[np.bool_]) -> ImageSet:
+    """The images with some of the cameras as they were given."""
+    both = zip(given.cameras, images.cameras, which, strict=True)
+    return images.with_cameras(tuple(old if back else new for old, new, back in both))
+
+
 def _drop_lost_cameras(model: Reconstruction, given: ImageSet) -> Reconstruction:
     """Without the images whose focal length ran away in an adjustment; it becomes again what it was given as."""
-    cameras = list(zip(given.cameras, model.images.cameras, strict=True))
-    is_lost = np.array([has_believable_focal(old) and not has_believable_focal(new) for old, new in cameras])
+    is_lost = _lost_lenses(model.images, given)
     if not is_lost.any():
         return model
-    images = given.with_cameras(tuple(old if lost else new for (old, new), lost in zip(cameras, is_lost, strict=True)))
+    images = _with_given_lenses(model.images, given, is_lost)
     return replace(without_images(model, is_lost[images.camera_idx]), images=images)
 
 

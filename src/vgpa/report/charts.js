@@ -1,6 +1,27 @@
 "use strict";
-// The flat plots: the view graph as a matrix, and the histograms. Drawn when they come near the screen, and again
-// when light and dark change.
+// The flat plots, by plotly: the view graph as a matrix, and the histograms. Drawn when they come near the screen, and
+// again when light and dark change.
+
+const QUIET = { displayModeBar: false, displaylogo: false, responsive: true };
+
+/** Plotly reads a few tags and entities in hover texts, and takes others literally: names must hold none it reads. */
+const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+const escapeText = (text) => text.replace(/[&<>]/g, (mark) => MARKS[mark]);
+
+const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+function quietLayout(extra) {
+  const { fontFamily: family } = getComputedStyle(document.body);
+  const [ink, panel, soft] = ["ink", "panel", "soft"].map(cssColor);
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    showlegend: false,
+    hoverlabel: { bgcolor: ink, bordercolor: ink, font: { color: panel, family, size: 13 }, align: "left" },
+    font: { family, size: 12, color: soft },
+    ...extra,
+  };
+}
 
 const graph = data.graph;
 const CELL_KEYS = ["i", "j", "num_pairs", "inliers", "kept", "rotation_deg", "direction_deg"];
@@ -186,7 +207,14 @@ for (const histogram of data.histograms) {
 }
 const drawn = new Set();
 
+/** Plotly's script lies in the page as mere text: reading it takes longer than drawing the 3D view. */
+function runPlotly() {
+  const text = byId("plotly");
+  if (text) text.replaceWith(make("script", {}, text.textContent));
+}
+
 function draw(plot) {
+  runPlotly();
   drawn.add(plot);
   drawers.get(plot)();
 }

@@ -1,8 +1,7 @@
 "use strict";
-// What all plots share: colours, arrays from the page's data, and texts that plotly must not read as markup.
+// What the 3D view and the plots share: colours, arrays from the page's data, choices and keys.
 
 const ERROR_SCALE = [[0, "#3b82f6"], [0.33, "#2cc7b5"], [0.66, "#f7b928"], [1, "#ef4444"]];
-const QUIET = { displayModeBar: false, displaylogo: false, responsive: true };
 const ARRAYS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
 
 function decode({ dtype, bdata }) {
@@ -12,26 +11,16 @@ function decode({ dtype, bdata }) {
   return new ARRAYS[dtype](bytes.buffer);
 }
 
-/** Plotly reads a few tags and entities in hover texts, and takes others literally: names must hold none it reads. */
-const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
-const escapeText = (text) => text.replace(/[&<>]/g, (mark) => MARKS[mark]);
+const clamp = (value, lower, upper) => Math.min(Math.max(value, lower), upper);
 
-const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-
-function hoverLabel(background, color) {
-  const family = getComputedStyle(document.body).fontFamily;
-  return { bgcolor: background, bordercolor: background, font: { color, family, size: 13 }, align: "left" };
-}
-
-function quietLayout(extra) {
-  return {
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    showlegend: false,
-    hoverlabel: hoverLabel(cssColor("ink"), cssColor("panel")),
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: cssColor("soft") },
-    ...extra,
-  };
+/** A colour of a scale as three bytes, at a place from 0 to 1; beyond the ends, the colour of the end. */
+function rgbOn(scale, place) {
+  const at = clamp(place, 0, 1);
+  const bytes = (color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16));
+  const k = Math.max(1, scale.findIndex(([end]) => at <= end));
+  const [[lower, from], [upper, to]] = [scale[k - 1], scale[k]];
+  const mix = (a, b) => Math.round(a + ((b - a) * (at - lower)) / (upper - lower));
+  return bytes(from).map((value, channel) => mix(value, bytes(to)[channel]));
 }
 
 /** A row of buttons of which one is pressed, the first at the start. */

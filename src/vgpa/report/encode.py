@@ -17,7 +17,7 @@ def script_json(data: dict[str, Any]) -> str:
 
 
 def binary(array: NDArray[Any], dtype: str) -> dict[str, str]:
-    """An array as plotly writes typed arrays: little-endian bytes in base64, flattened."""
+    """An array as its dtype and its little-endian bytes in base64, flattened."""
     data = np.ascontiguousarray(array, dtype="<" + dtype).tobytes()
     return {"dtype": dtype, "bdata": base64.b64encode(data).decode()}
 

@@ -1,9 +1,11 @@
 """report.html: one page that works offline and shows whether a model is good, what is missing, and why.
 
-What the page shows is gathered as one JSON value. `template.html`, `page.css`, `page.js` (words and tables),
-`gallery.js` (images to look at), `scene.js` (the 3D view) and `charts.js` (the other plots) turn it into a page, with
-plotly for the plots. File names are the user's and may hold anything: they travel inside the JSON, and the page's
-security policy runs no script but the ones written here.
+What the page shows is gathered as one JSON value. `template.html`, `page.css` and the scripts turn it into a page:
+`page.js` the words and tables, `drawing.js` what all drawing shares, `gallery.js` the images to look at. The 3D view is
+`orbit.js` (where it is seen from), `webgl.js` (the renderer), `layers.js` (what is in it), `view.js` (a frame of it),
+`gestures.js` (mouse, fingers, keys) and `scene.js` (its place on the page). `charts.js` makes the other plots with
+plotly, whose large script is run only when a plot is wanted, after the 3D view. File names are the user's and may hold
+anything: they travel inside the JSON, and the page's security policy runs no script but the ones written here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from vgpa.report.scene import describe_scene
 from vgpa.report.thumbnails import make_thumbnails
 from vgpa.scene import Reconstruction
 
-SCRIPTS = ("page", "gallery", "drawing", "scene", "charts")
+SCRIPTS = ("page", "drawing", "orbit", "webgl", "layers", "view", "gestures", "scene", "gallery", "charts")
 NOT_SHOWN = ("view_graph", "config", "image_folder")
 """Parts of report.json that the page shows in another form, or that are nobody's business where it is sent."""
 

@@ -1,4 +1,4 @@
-"""The 3D view as data: points and camera frusta, turned upright, without what lies far away. `scene.js` draws it."""
+"""The 3D view as data: points and camera frusta, turned upright, without what lies far away. `layers.js` draws it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from vgpa.geometry.rotation import FloatArray, normalize
 from vgpa.report.encode import binary
 from vgpa.scene import Reconstruction
 
-MAX_NUM_POINTS = 60_000
+MAX_NUM_POINTS = 100_000
 """Points drawn at most: what a browser turns smoothly, and about a megabyte of the page."""
+NUM_STEPS = 65_535
+"""Coordinates of points travel as whole steps from one side of the box to the other, in two bytes each."""
 NUM_SPACED = 200
 """Cameras, about, whose distance to the next one is looked at."""
 ERROR_STEP_PX = 0.05
@@ -40,7 +42,7 @@ def describe_scene(reconstruction: Reconstruction, rows: list[dict[str, Any]]) -
     depth = frustum_depth(centre[shown], display_box(xyz, centre[shown[is_central]]))
     row_of = {row["name"]: k for k, row in enumerate(rows)}
     return {
-        "points": binary(xyz[drawn], "f4"),
+        "points": binary(np.rint((xyz[drawn] - box[:, 0]) / (box[:, 1] - box[:, 0]) * NUM_STEPS), "u2"),
         "colors": binary(color, "u1") if has_colors(color) else None,
         "errors": binary(np.clip(reconstruction.error_px[drawn] / ERROR_STEP_PX, 0, 255), "u1"),
         "error_step_px": ERROR_STEP_PX,
