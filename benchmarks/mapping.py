@@ -135,7 +135,8 @@ def find_scenes(names: list[str], is_corrupt: bool, folder: Path) -> list[Scene]
 
 def caption(given: argparse.Namespace, records: list[Record]) -> str:
     """How the figures came about."""
-    command = ["python benchmarks/mapping.py", *given.scenes, f"--repeat {given.repeat}"]
+    methods = [] if len(given.methods) == len(PRESETS + PEERS) else ["--methods", *given.methods]
+    command = ["python benchmarks/mapping.py", *given.scenes, *methods, f"--repeat {given.repeat}"]
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     commits = ", ".join(sorted({record["commit"] for record in records}))
     load = max(record["load_before"] for record in records)
