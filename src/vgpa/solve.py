@@ -20,6 +20,7 @@ from vgpa.config import Config
 from vgpa.errors import NoModelError
 from vgpa.frontend.graph import EdgeFilter, select_reliable_edges
 from vgpa.frontend.tracks import build_tracks
+from vgpa.frontend.witnesses import hear_witnesses
 from vgpa.mapping.extend import extend_model
 from vgpa.mapping.join import joint_poses, with_cameras_of
 from vgpa.mapping.reintegrate import reintegrate
@@ -189,11 +190,12 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
 
 def _add(parts: list[Part], part: Part, problem: Problem, config: Config, log: StageLog) -> list[Part]:
     """The parts with one more: as images of an earlier part, if most of its images fit there, or else beside them."""
-    if config.mapping.reintegrate is None:
+    if config.mapping.reintegrate is None or not parts:
         return [*parts, part]
+    unrefuted = problem.select_edges(~hear_witnesses(problem).is_refuted)
     for k, earlier in enumerate(parts):
         with log.stage("join models"):
-            poses = joint_poses(problem, earlier.model, part.model, config.mapping.reintegrate)
+            poses = joint_poses(unrefuted, earlier.model, part.model, config.mapping.reintegrate)
             if poses is None:
                 continue
             seeing = with_cameras_of(earlier.model, part.model)

@@ -11,7 +11,7 @@ from tests.synthetic import make_problem
 from vgpa.config import GraphConfig
 from vgpa.frontend import witnesses
 from vgpa.frontend.graph import select_reliable_edges
-from vgpa.frontend.witnesses import are_contradicted, are_witnessed, is_refuted, partners_of_keypoints
+from vgpa.frontend.witnesses import are_contradicted, are_witnessed, hear_witnesses, partners_of_keypoints
 from vgpa.geometry.rotation import BoolArray
 from vgpa.scene import Matches, Problem
 
@@ -29,7 +29,7 @@ def test_matches_that_third_images_refute_make_no_edge() -> None:
     problem = make_problem(8, 60).problem
     is_wrong = np.arange(problem.view_graph.num_edges) % 5 == 2
     mixed = _mismatch(problem, is_wrong)
-    np.testing.assert_array_equal(is_refuted(mixed), is_wrong)
+    np.testing.assert_array_equal(hear_witnesses(mixed).is_refuted, is_wrong)
     left = select_reliable_edges(mixed, GraphConfig()).view_graph.edge_index
     np.testing.assert_array_equal(left, problem.view_graph.edge_index[:, ~is_wrong])
 
@@ -49,10 +49,10 @@ def test_edges_that_could_have_no_witness_stay() -> None:
     problem = make_problem(8, 60).problem
     ring = problem.select_edges((np.diff(problem.view_graph.edge_index, axis=0)[0] % 6) == 1)
     assert ring.view_graph.num_edges == 8
-    assert not is_refuted(_mismatch(ring, np.arange(8) == 3)).any()
+    assert not hear_witnesses(_mismatch(ring, np.arange(8) == 3)).is_silent.any()
 
 
-def test_silence_alone_does_not_convict() -> None:
+def test_silence_alone_does_not_convict_but_counts() -> None:
     """One pair's matches are of keypoints that no other pair knows."""
     problem = make_problem(8, 120).problem
     is_first = problem.matches.keypoint_idx[:, 0] < 60
@@ -60,16 +60,21 @@ def test_silence_alone_does_not_convict() -> None:
     kept = np.where(of_pair, ~is_first, is_first)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(problem.matches.edge_idx[kept]))])
     matches = Matches(offsets, problem.matches.keypoint_idx[kept])
-    assert not is_refuted(replace(problem, matches=matches)).any()
+    heard = hear_witnesses(replace(problem, matches=matches))
+    assert not heard.is_refuted.any()
+    np.testing.assert_array_equal(np.flatnonzero(heard.is_silent), [0])
+    left = select_reliable_edges(replace(problem, matches=matches), GraphConfig()).view_graph
+    np.testing.assert_array_equal(left.num_inliers[1:], problem.view_graph.num_inliers[1:])
+    assert left.num_inliers[0] == problem.view_graph.num_inliers[0] // 2
 
 
 def test_where_keypoints_never_repeat_nobody_is_convicted() -> None:
     """As with matchers that find new keypoints for every pair."""
     problem = make_problem(6, 60).problem
-    assert not is_refuted(_mismatch(problem, np.arange(problem.view_graph.num_edges) % 7 != 0)).any()
+    assert not hear_witnesses(_mismatch(problem, np.arange(problem.view_graph.num_edges) % 7 != 0)).is_silent.any()
 
 
 def test_a_graph_too_dense_to_compare_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     mixed = _mismatch(make_problem(8, 60).problem, np.arange(28) % 5 == 2)
     monkeypatch.setattr(witnesses, "MAX_NUM_COMPARED", 1000)
-    assert not is_refuted(mixed).any()
+    assert not hear_witnesses(mixed).is_silent.any()

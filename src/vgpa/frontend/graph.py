@@ -2,18 +2,20 @@
 
 Three images seen pairwise must close: R_ki R_jk R_ij is the identity. An edge that takes part in several such
 triplets, none of which closes, is wrong. An edge in no triplet (a bridge) has nobody to contradict it, and stays.
-Nor is an edge trusted whose matches third images refute (`witnesses`), however well they agree with its pose.
+Nor is an edge trusted whose matches third images refute (`witnesses`), however well they agree with its pose, and
+one that they could bear out, and do not, counts for less.
 A photo and its copy, turned or scaled, match perfectly, and say nothing of where they were taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from vgpa.config import GraphConfig
-from vgpa.frontend.witnesses import is_refuted
+from vgpa.frontend.witnesses import hear_witnesses
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray, rotation_angle_rad
 from vgpa.geometry.triplets import MAX_NUM_CANDIDATES, find_triplets
 from vgpa.scene import Problem, ViewGraph
@@ -25,6 +27,8 @@ MAX_COPY_ERROR_PX = 0.5
 """Matches of copies are this close (root mean square) once the turn is undone; none of 5,000 real pairs is to 1.5."""
 MAX_NUM_COMPARED = 100
 """About so many matches of a pair say whether it joins copies."""
+SILENT_DISCOUNT = 2
+"""Matches of a pair that third images could bear out, and do not, count as so many times fewer."""
 MIN_NUM_TRIPLETS = 2
 """Triplets an edge must be in before they can convict it."""
 
@@ -35,7 +39,10 @@ def select_reliable_edges(problem: Problem, config: GraphConfig, edge_filter: Ed
     enough = graph.num_inliers >= config.min_num_inliers
     clean = graph.num_inliers >= config.min_inlier_ratio * graph.num_matches
     # Pairs too weak to be edges are good enough as witnesses.
-    problem = problem.select_edges(enough & clean & ~is_refuted(problem))
+    heard = hear_witnesses(problem)
+    num_inliers = np.where(heard.is_silent, graph.num_inliers // SILENT_DISCOUNT, graph.num_inliers)
+    weighed = replace(problem, view_graph=replace(graph, num_inliers=num_inliers))
+    problem = weighed.select_edges(enough & clean & ~heard.is_refuted)
     problem = problem.select_edges(~joins_copies(problem))
     if edge_filter is not None:
         problem = problem.select_edges(edge_filter(problem.view_graph))

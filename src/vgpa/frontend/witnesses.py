@@ -9,6 +9,8 @@ belong together, however well its matches agree with its relative pose.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -29,8 +31,21 @@ MIN_BORNE_OUT_PART = 0.25
 """Where fewer pairs have witnesses, keypoints do not repeat from pair to pair (dense matchers), and nothing follows."""
 
 
-def is_refuted(problem: Problem) -> BoolArray:
-    """(num_edges,) edges that many matches of third images could bear out, but contradict."""
+@dataclass(frozen=True, eq=False)
+class Hearing:
+    """What third images say of the edges.
+
+    Attributes:
+        is_silent: (num_edges,) edges that many matches of third images could bear out, and do not.
+        is_refuted: (num_edges,) those of them that matches of third images contradict.
+    """
+
+    is_silent: BoolArray
+    is_refuted: BoolArray
+
+
+def hear_witnesses(problem: Problem) -> Hearing:
+    """What the matches of third images say of every edge."""
     graph, matches, offsets = problem.view_graph, problem.matches, problem.keypoints.offsets
     num_edges = graph.num_edges
     triplets = find_triplets(graph.edge_index, graph.num_images, MAX_NUM_CANDIDATES)
@@ -39,20 +54,21 @@ def is_refuted(problem: Problem) -> BoolArray:
     asked = matches.spread(MAX_NUM_ASKED)
     edge_idx = matches.edge_idx[asked]
     partners = partners_of_keypoints(keypoint, int(offsets[-1]))
+    nothing = np.zeros(num_edges, dtype=np.bool_)
     if np.diff(partners.indptr)[keypoint[:, asked]].sum() > MAX_NUM_COMPARED:
-        return np.zeros(num_edges, dtype=np.bool_)
+        return Hearing(nothing, nothing)
     num_witnessed = np.bincount(edge_idx, are_witnessed(keypoint[:, asked], partners), num_edges)
     by_chance = np.bincount(edge_idx, minlength=num_edges) * _chance_of_witness(problem, keypoint, triplets)
     has_witnesses = num_witnessed > MAX_NUM_STRAY + CHANCE_FACTOR * by_chance
     could_have = num_able >= MIN_NUM_ABLE
     if has_witnesses[could_have].sum() < MIN_BORNE_OUT_PART * could_have.sum():
-        return np.zeros(num_edges, dtype=np.bool_)
+        return Hearing(nothing, nothing)
     is_silent = could_have & ~has_witnesses
     asked = asked & is_silent[matches.edge_idx]
     edge_idx = matches.edge_idx[asked]
     ends = graph.edge_index[:, edge_idx]
     contradicted = are_contradicted(keypoint[:, asked], partners, offsets[ends], offsets[ends + 1])
-    return is_silent & (np.bincount(edge_idx, contradicted, num_edges) > 0)
+    return Hearing(is_silent, is_silent & (np.bincount(edge_idx, contradicted, num_edges) > 0))
 
 
 def partners_of_keypoints(keypoint: IntArray, num_keypoints: int) -> csr_array:

@@ -21,25 +21,35 @@ from vgpa.mapping.agreement import common_disagreement_deg
 from vgpa.mapping.extend import point_of_keypoint
 from vgpa.scene import Poses, Problem, Reconstruction
 
+MIN_NUM_CLEAR_TIES = 8
+"""Ties that are enough where nearly all agree. Three fix a similarity; it is the others that speak for it."""
+
 
 def joint_poses(
     problem: Problem, model: Reconstruction, other: Reconstruction, config: ReintegrateConfig
 ) -> Poses | None:
     """The model's poses and the other's in the model's world; None if the two do not agree. No image is in both."""
     ties = _ties(problem, model, other)
-    if ties.shape[1] < config.min_num_inliers:
+    if ties.shape[1] < MIN_NUM_CLEAR_TIES:
         return None
     agrees = np.ones(ties.shape[1], dtype=np.bool_)
     for _ in range(2):  # the second time without the ties that the first contradicts
         kept = ties[:, agrees]
         model_from_other = align_points(other.xyz[kept[2]], model.xyz[kept[1]])
         agrees = _agrees(problem, model, other, model_from_other, ties, config.max_error_px)
-        if agrees.sum() < max(config.min_num_inliers, config.min_inlier_ratio * ties.shape[1]):
+        if not _are_enough(int(agrees.sum()), ties.shape[1], config):
             return None
     poses = _together(model.poses, other.poses, model_from_other)
     joined = replace(with_cameras_of(model, other), poses=poses)
     residual_deg = common_disagreement_deg(_between(problem, model, other), joined)
     return poses if residual_deg <= config.max_rotation_error_deg else None
+
+
+def _are_enough(num_agreeing: int, num_ties: int, config: ReintegrateConfig) -> bool:
+    """Whether many ties agree, or few but nearly all."""
+    are_many = num_agreeing >= max(config.min_num_inliers, config.min_inlier_ratio * num_ties)
+    are_clear = num_agreeing >= max(MIN_NUM_CLEAR_TIES, config.min_clear_inlier_ratio * num_ties)
+    return are_many or are_clear
 
 
 def with_cameras_of(model: Reconstruction, other: Reconstruction) -> Reconstruction:
