@@ -41,11 +41,15 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scene:
-    """A database, the model to compare with, and whether the intrinsics of its cameras are known."""
+    """A database, the model to compare with, and whether the intrinsics of its cameras are known.
+
+    A scene that was damaged by chance has draws: one database for every repeat, the first of them `database`.
+    """
 
     name: str
     database: Path
     reference: Path
+    draws: tuple[Path, ...] = ()
 
     @property
     def flags(self) -> list[str]:
@@ -70,7 +74,8 @@ class Scene:
 def run_once(scene: Scene, method: str, seed: int) -> Record:
     """One method on one scene: what it cost and what it is worth."""
     with tempfile.TemporaryDirectory() as folder:
-        common = [str(scene.database), "-o", folder, "--seed", str(seed), "--json", *scene.flags]
+        database = scene.draws[seed] if scene.draws else scene.database
+        common = [str(database), "-o", folder, "--seed", str(seed), "--json", *scene.flags]
         verb = ["map", *common, "--preset", method] if method in PRESETS else ["baseline", method, *common]
         cost = measure([sys.executable, "-m", "vgpa", *verb])
         record: Record = {"wall_s": cost.seconds, "cpu_s": cost.cpu_seconds, "peak_mb": cost.peak_mb}
@@ -116,21 +121,25 @@ def run_all(scenes: list[Scene], methods: list[str], num_repeats: int, log: Path
     return list(records.values())
 
 
-def find_scenes(names: list[str], is_corrupt: bool, folder: Path) -> list[Scene]:
-    """The named scenes (all, if none is named); for `corrupt`, copies of each with wrong or missing pairs."""
+def find_scenes(names: list[str]) -> list[Scene]:
+    """The named scenes; all, if none is named."""
     root = Path(os.environ["VGPA_DATA"]) / "scenes"
     names = names or sorted(path.name for path in root.iterdir() if path.is_dir())
-    scenes = [Scene(name, root / name / "database.db", root / name / "reference") for name in names]
-    if not is_corrupt:
-        return scenes
+    return [Scene(name, root / name / "database.db", root / name / "reference") for name in names]
+
+
+def damage_scenes(scenes: list[Scene], num_draws: int, folder: Path) -> list[Scene]:
+    """Copies of each scene with wrong or missing pairs, drawn anew for every repeat."""
     command = [sys.executable, str(HERE / "mapping_corrupt.py")]
+    damaged = []
     for scene in scenes:
-        subprocess.run([*command, str(scene.database), str(folder / scene.name)], check=True)
-    return scenes + [
-        Scene(f"{scene.name}/{path.stem}", path, scene.reference)
-        for scene in scenes
-        for path in sorted((folder / scene.name).glob("*.db"))
-    ]
+        folders = [folder / scene.name / f"draw-{draw}" for draw in range(num_draws)]
+        for draw, into in enumerate(folders):
+            subprocess.run([*command, str(scene.database), str(into), str(draw)], check=True)
+        for path in sorted(folders[0].glob("*.db")):
+            draws = tuple(into / path.name for into in folders)
+            damaged.append(Scene(f"{scene.name}/{path.stem}", path, scene.reference, draws))
+    return damaged
 
 
 def caption(given: argparse.Namespace, records: list[Record]) -> str:
@@ -165,7 +174,9 @@ def main() -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     print(f"every run is written to {log}", flush=True)
     is_corrupt = given.scenes[:1] == ["corrupt"]
-    scenes = find_scenes(given.scenes[is_corrupt:], is_corrupt, log.parent / "corrupt")
+    scenes = find_scenes(given.scenes[is_corrupt:])
+    if is_corrupt:
+        scenes += damage_scenes(scenes, given.repeat, log.parent / "corrupt")
     records = run_all(scenes, given.methods, given.repeat, log)
     if is_corrupt:
         mapping_robustness.write_page(records, caption(given, records), given.out or mapping_robustness.DOCS)

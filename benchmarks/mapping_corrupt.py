@@ -1,12 +1,13 @@
 """Damaged copies of a COLMAP database, to see how mappers take wrong and missing pairs.
 
-    python benchmarks/mapping_corrupt.py DATABASE FOLDER
+    python benchmarks/mapping_corrupt.py DATABASE FOLDER SEED
 
 wrong-10.db, -20, -30, -40: that part of the verified pairs, the same ones first, has another relative pose and matches
 that agree with it: keypoints near each other's epipolar lines, in front of both cameras, as many as before where there
 are enough. Half of the poses are arbitrary, half are the measured one turned about the image's vertical (its horizontal
 where the camera moved up or down, as in photos that lie on their side), as repeated structures turn it. top-30.db, -15,
--8: only pairs that are among the N with most inliers of one of their images. Copies that are there already stay.
+-8: only pairs that are among the N with most inliers of one of their images. The seed decides which pairs are wrong and
+how. Copies that are there already stay.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class WrongPair:
     direction: Floats
 
 
-def write_wrong(database: Path, folder: Path, seed: int = 0) -> None:
+def write_wrong(database: Path, folder: Path, seed: int) -> None:
     """Copies in which a part of the pairs is wrong, each with all wrong pairs of the one before."""
     problem = read_problem(database)
     order = np.random.default_rng(seed).permutation(problem.view_graph.num_edges)
@@ -180,10 +181,10 @@ def _matrix(camera: Camera) -> Floats:
 
 def main() -> None:
     """Write all copies of one database."""
-    database, folder = (Path(argument) for argument in sys.argv[1:])
+    database, folder, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / f"wrong-{WRONG_PERCENT[-1]}.db").exists():
-        write_wrong(database, folder)
+        write_wrong(database, folder, seed)
     for num_kept in TOP:
         copy = folder / f"top-{num_kept:02d}.db"
         if not copy.exists():

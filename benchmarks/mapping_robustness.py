@@ -42,7 +42,7 @@ WRONG = Damage(
     "Part of the verified pairs get another relative pose and matches that agree with it: keypoints near each "
     "other's epipolar lines, in front of both cameras, as many as before where there are enough. Half of the poses are "
     "arbitrary, half are the measured one turned about the image's vertical, as repeated structures turn it. Pairs "
-    "that are wrong at 10% are wrong at 20% too, and so on.",
+    "that are wrong at 10% are wrong at 20% too, and so on; every repeat draws others.",
     "wrong pairs, %",
     {"0": ""} | {str(percent): f"wrong-{percent}" for percent in WRONG_PERCENT},
 )
@@ -68,7 +68,7 @@ def write_page(records: Iterable[dict[str, Any]], caption: str, folder: Path) ->
         "# Robustness",
         "How well mappers take wrong and missing pairs. The pairs are spoiled in the database, relative pose and "
         "inlier matches alike, so that every method reads the same. What counts is RA-AUC@5 against the reference of "
-        "each scene; a run that leaves nothing to score counts as 0.",
+        "each scene, the mean of all repeats; a run that leaves nothing to score counts as 0.",
         "![Mean RA-AUC@5 of each method against the part of wrong pairs, and against the number of pairs kept]"
         "(figures/robustness.svg)",
         caption,
@@ -90,7 +90,7 @@ def _section(runs: Runs, damage: Damage, folder: Path) -> list[str]:
         f"Mean RA-AUC@5 over the scenes below{but}; in brackets, the part that is left of it:",
         _table([damage.xlabel, *damage.copies], [_mean_row(runs, method, scored, damage) for method in runs.methods]),
         f"![RA-AUC@5 of each method, scene by scene]({picture})",
-        "RA-AUC@5 and images registered:",
+        "RA-AUC@5 and images registered (median):",
         _table(["scene (images)", "method", *damage.copies], _scene_rows(runs, scenes, damage)),
     ]
 

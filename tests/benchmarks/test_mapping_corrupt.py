@@ -25,7 +25,7 @@ def copies(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
-    monkeypatch.setattr(sys, "argv", ["mapping_corrupt.py", str(synthetic_database[0]), str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["mapping_corrupt.py", str(synthetic_database[0]), str(tmp_path), "0"])
     script("mapping_corrupt").main()
     return tmp_path
 
