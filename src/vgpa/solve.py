@@ -105,7 +105,9 @@ class Solution:
 
 def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilter | None = None) -> Solution:
     """From a problem to models."""
-    reliable = select_reliable_edges(problem, config.graph, edge_filter)
+    heard = hear_witnesses(problem)
+    reliable = select_reliable_edges(problem, config.graph, edge_filter, heard)
+    unrefuted = problem.select_edges(~heard.is_refuted)
     parts: list[Part] = []
     failure: NoModelError | None = None
     is_left = np.ones(len(problem.images), dtype=np.bool_)
@@ -117,7 +119,7 @@ def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilt
         except NoModelError as error:
             part, failure = None, failure or error
         if part is not None and part.model.num_registered >= min_size:
-            parts = _add(parts, part, problem, config, log)
+            parts = _add(parts, part, problem, unrefuted, config, log)
             is_left &= ~np.any([part.model.poses.is_known for part in parts], axis=0)
         else:
             is_left[image_idx] = False
@@ -188,11 +190,16 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
     return Part(model, image_idx, group.view_graph, averaged, tracks, seen & ~model.poses.is_known, predicted)
 
 
-def _add(parts: list[Part], part: Part, problem: Problem, config: Config, log: StageLog) -> list[Part]:
-    """The parts with one more: as images of an earlier part, if most of its images fit there, or else beside them."""
-    if config.mapping.reintegrate is None or not parts:
+def _add(
+    parts: list[Part], part: Part, problem: Problem, unrefuted: Problem, config: Config, log: StageLog
+) -> list[Part]:
+    """The parts with one more: as images of an earlier part, if most of its images fit there, or else beside them.
+
+    Args:
+        problem: all verified pairs; unrefuted: those whose matches may tie two models.
+    """
+    if config.mapping.reintegrate is None:
         return [*parts, part]
-    unrefuted = problem.select_edges(~hear_witnesses(problem).is_refuted)
     for k, earlier in enumerate(parts):
         with log.stage("join models"):
             poses = joint_poses(unrefuted, earlier.model, part.model, config.mapping.reintegrate)

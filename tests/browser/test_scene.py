@@ -47,6 +47,19 @@ PLACES = """([change, ...given]) => {
     value + eye.distance * HALF_FIELD * (x * right[k] + y * above[k] + z * back[k])));
   return [[0, 0, 0], [0.5, -0.25, 0], [0, 0, 0.5]].map((spot) => [place(eye, at(spot)), place(after, at(spot))]);
 }"""
+# The first view of a cluster of corners and a single one, so deep in the scene along the view: how far away it is from
+# what it turns about, and the corners' places in units of the picture's rim.
+START = """([cluster, stray]) => {
+  const back = axesOf({ side: -0.5, height: 0.45 })[2];
+  const at = (depth, k) => back.map((value, axis) => depth * value + 0.02 * Math.cos(k + axis));
+  const corners = [...Array.from({ length: 40 }, (_, k) => at(cluster, k)), at(stray, 0)];
+  const eye = startEye([], corners, 1.5);
+  const m = clipFromScene(eye, 1.5);
+  return [eye.distance, corners.map((point) => {
+    const clip = [0, 1, 2, 3].map((r) => dot([m[r], m[4 + r], m[8 + r]], point) + m[12 + r]);
+    return [clip[0] / clip[3], clip[1] / clip[3], clip[2] / clip[3], clip[3]];
+  })];
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +170,14 @@ def test_turning_keeps_the_centre_takes_the_front_along_and_never_goes_over_the_
     assert front_after[0] > front_after[1] > 0.02
     height = scene.page.evaluate("() => turned({ side: 0, height: 0 }, 0, -100).height")
     assert 1.5 < height < np.pi / 2
+
+
+@pytest.mark.parametrize("depths", [(-0.3, -0.9), (-0.9, -0.3), (0.3, 0.9), (0.5, -0.5)])
+def test_the_first_view_shows_every_camera_even_a_stray_one(scene: Tab, depths: tuple[float, float]) -> None:
+    distance, places = scene.page.evaluate(START, depths)
+    assert distance > 0.05
+    assert (np.abs(places)[:, :3] <= 1).all()
+    assert (np.array(places)[:, 3] > 0).all()
 
 
 # ---- What a reader does -----------------------------------------------------------------------------------------

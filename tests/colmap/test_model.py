@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from tests.synthetic import Truth, make_problem
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
-from vgpa.colmap.cameras import check_params, project, unproject
+from vgpa.colmap.cameras import MODEL_NAMES, check_params, focal_change, has_believable_focal, project, unproject
 from vgpa.colmap.model import read_model, write_model
 from vgpa.errors import InputError
 from vgpa.evaluate import evaluate
@@ -119,3 +119,13 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
 def test_camera_options_that_do_not_fit_are_refused(model: str, params: str) -> None:
     with pytest.raises(InputError):
         check_params(model, params)
+
+
+@pytest.mark.parametrize("name", MODEL_NAMES.values())
+def test_every_camera_model_can_be_asked_for_its_focal_length(name: str) -> None:
+    """Some have one focal length, some two, and one has none."""
+    params = np.array(pycolmap.Camera.create_from_model_name(1, name, 500.0, 640, 480).params)
+    camera = Camera(name, 640, 480, params)
+    twice = replace(camera, params=params * np.where(params == 500, 2, 1))
+    assert has_believable_focal(camera) == (name != "EQUIRECTANGULAR")
+    assert set(focal_change(camera, twice)) <= {2.0}

@@ -76,5 +76,5 @@ def test_where_keypoints_never_repeat_nobody_is_convicted() -> None:
 
 def test_a_graph_too_dense_to_compare_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     mixed = _mismatch(make_problem(8, 60).problem, np.arange(28) % 5 == 2)
-    monkeypatch.setattr(witnesses, "MAX_NUM_COMPARED", 1000)
+    monkeypatch.setattr(witnesses, "MAX_NUM_PARTNERS", 1000)
     assert not hear_witnesses(mixed).is_silent.any()

@@ -102,3 +102,13 @@ def test_intrinsics_come_from_the_model_whose_images_have_them(pair: tuple[Recon
     images = replace(first.images, camera_idx=np.where(IS_FIRST, 0, 1), cameras=(camera, camera))
     first, second = replace(first, images=images), replace(second, images=images.with_cameras((wide, long)))
     assert with_cameras_of(first, second).images.cameras == (camera, long)
+
+
+def test_many_views_of_two_points_are_not_clear(truth: Truth, pair: tuple[Reconstruction, Reconstruction]) -> None:
+    """All ties of two points agree with some similarity: they say nothing."""
+    first, second = pair
+    problem = truth.problem
+    is_seen = np.isin(problem.matches.keypoint_idx[:, 0], [3, 4])
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(problem.matches.edge_idx[is_seen]))])
+    few = replace(problem, matches=Matches(offsets, problem.matches.keypoint_idx[is_seen]))
+    assert joint_poses(few, first, second, ReintegrateConfig(min_num_inliers=100)) is None

@@ -94,10 +94,15 @@ def mean_focal_px(camera: Camera) -> float:
 
 
 def has_believable_focal(camera: Camera) -> bool:
-    """Whether the focal length is one that lenses have: 0.2 to 10 longer image sides, and similar on both axes."""
-    handle = to_pycolmap(camera, 1)
-    aspect = handle.focal_length_x / handle.focal_length_y
-    return 0.2 <= mean_focal_px(camera) / max(camera.width_px, camera.height_px) <= 10 and 2 / 3 <= aspect <= 3 / 2
+    """Whether the focal length is one that lenses have: 0.2 to 10 longer image sides."""
+    return 0.2 <= mean_focal_px(camera) / max(camera.width_px, camera.height_px) <= 10
+
+
+def focal_change(before: Camera, after: Camera) -> FloatArray:
+    """(1,) or (2,) the factor by which a camera's focal length changed, on each axis that has one of its own."""
+    at = list(to_pycolmap(before, 1).focal_length_idxs())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(after.params[at] / before.params[at])
 
 
 def with_focal(camera: Camera, focal_px: float) -> Camera:

@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from vgpa.config import GraphConfig
-from vgpa.frontend.witnesses import hear_witnesses
+from vgpa.frontend.witnesses import Hearing, hear_witnesses
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray, rotation_angle_rad
-from vgpa.geometry.triplets import MAX_NUM_CANDIDATES, find_triplets
+from vgpa.geometry.triplets import find_triplets
 from vgpa.scene import Problem, ViewGraph
 
 EdgeFilter = Callable[[ViewGraph], BoolArray]
@@ -33,13 +33,23 @@ MIN_NUM_TRIPLETS = 2
 """Triplets an edge must be in before they can convict it."""
 
 
-def select_reliable_edges(problem: Problem, config: GraphConfig, edge_filter: EdgeFilter | None = None) -> Problem:
-    """The problem with only the edges that enough verified matches and their neighbours support."""
+def select_reliable_edges(
+    problem: Problem, config: GraphConfig, edge_filter: EdgeFilter | None = None, heard: Hearing | None = None
+) -> Problem:
+    """The problem with only the edges that enough verified matches and their neighbours support.
+
+    Args:
+        edge_filter: an outside opinion on edges.
+        heard: what third images say, if it is known already.
+
+    Returns:
+        The problem in which the inliers of edges that third images are silent on count half.
+    """
     graph = problem.view_graph
     enough = graph.num_inliers >= config.min_num_inliers
     clean = graph.num_inliers >= config.min_inlier_ratio * graph.num_matches
     # Pairs too weak to be edges are good enough as witnesses.
-    heard = hear_witnesses(problem)
+    heard = heard or hear_witnesses(problem)
     num_inliers = np.where(heard.is_silent, graph.num_inliers // SILENT_DISCOUNT, graph.num_inliers)
     weighed = replace(problem, view_graph=replace(graph, num_inliers=num_inliers))
     problem = weighed.select_edges(enough & clean & ~heard.is_refuted)
@@ -69,7 +79,7 @@ def joins_copies(problem: Problem) -> BoolArray:
 
 def closes_triplets(graph: ViewGraph, max_error_deg: float) -> BoolArray:
     """(num_edges,) False for edges in several triplets of which none closes within the given angle."""
-    triplets = find_triplets(graph.edge_index, graph.num_images, MAX_NUM_CANDIDATES)
+    triplets = find_triplets(graph.edge_index, graph.num_images)
     error = triplet_errors_deg(graph, triplets)
     best = np.full(graph.num_edges, np.inf)
     count = np.zeros(graph.num_edges, dtype=np.int64)

@@ -24,7 +24,7 @@ MAX_NUM_STRAY, CHANCE_FACTOR = 2, 2.0
 """A pair needs more matches with a witness than so many, and so many times what chance gives."""
 MAX_NUM_ASKED = 100
 """About so many matches of a pair are looked at."""
-MAX_NUM_COMPARED = 50_000_000
+MAX_NUM_PARTNERS = 50_000_000
 """Partners of keypoints that are compared, at most. Graphs with more hold every camera by many pairs, right ones among
 them, and nothing is refuted there."""
 MIN_BORNE_OUT_PART = 0.25
@@ -53,10 +53,11 @@ def hear_witnesses(problem: Problem) -> Hearing:
     keypoint = offsets[graph.edge_index[:, matches.edge_idx]] + matches.keypoint_idx.T
     asked = matches.spread(MAX_NUM_ASKED)
     edge_idx = matches.edge_idx[asked]
-    partners = partners_of_keypoints(keypoint, int(offsets[-1]))
     nothing = np.zeros(num_edges, dtype=np.bool_)
-    if np.diff(partners.indptr)[keypoint[:, asked]].sum() > MAX_NUM_COMPARED:
+    num_partners = np.bincount(keypoint.ravel(), minlength=offsets[-1])
+    if num_partners[keypoint[:, asked]].sum() > MAX_NUM_PARTNERS:
         return Hearing(nothing, nothing)
+    partners = partners_of_keypoints(keypoint, int(offsets[-1]))
     num_witnessed = np.bincount(edge_idx, are_witnessed(keypoint[:, asked], partners), num_edges)
     by_chance = np.bincount(edge_idx, minlength=num_edges) * _chance_of_witness(problem, keypoint, triplets)
     has_witnesses = num_witnessed > MAX_NUM_STRAY + CHANCE_FACTOR * by_chance
@@ -78,7 +79,7 @@ def partners_of_keypoints(keypoint: IntArray, num_keypoints: int) -> csr_array:
         keypoint: (2, num_matches) both ends of every match, counted over all images.
     """
     ends = keypoint.ravel(), keypoint[::-1].ravel()
-    return csr_array((np.ones(keypoint.size, dtype=np.int8), ends), shape=(num_keypoints, num_keypoints))
+    return csr_array((np.ones(keypoint.size, dtype=np.int32), ends), shape=(num_keypoints, num_keypoints))
 
 
 def are_witnessed(match: IntArray, partners: csr_array) -> BoolArray:
@@ -104,7 +105,7 @@ def are_contradicted(match: IntArray, partners: csr_array, first: IntArray, end:
 
 
 def _chance_of_witness(problem: Problem, keypoint: IntArray, triplets: IntArray) -> FloatArray:
-    """(num_edges,) expected witnesses of two unrelated keypoints: the sum of n_ik n_jk / (K_i K_j K_k) over images k.
+    """(num_edges,) expected witnesses of two unrelated keypoints: the sum of n_ik n_jk / (K_i K_j K_k) over triplets.
 
     Here n is the number of matches of a pair, and K that of an image's keypoints that match at all.
     """

@@ -21,8 +21,8 @@ from vgpa.mapping.agreement import common_disagreement_deg
 from vgpa.mapping.extend import point_of_keypoint
 from vgpa.scene import Poses, Problem, Reconstruction
 
-MIN_NUM_CLEAR_TIES = 8
-"""Ties that are enough where nearly all agree. Three fix a similarity; it is the others that speak for it."""
+MIN_NUM_CLEAR_POINTS = 8
+"""Points that are enough where nearly all their ties agree. Three fix a similarity; the others speak for it."""
 
 
 def joint_poses(
@@ -30,14 +30,14 @@ def joint_poses(
 ) -> Poses | None:
     """The model's poses and the other's in the model's world; None if the two do not agree. No image is in both."""
     ties = _ties(problem, model, other)
-    if ties.shape[1] < MIN_NUM_CLEAR_TIES:
+    if ties.shape[1] < MIN_NUM_CLEAR_POINTS:
         return None
     agrees = np.ones(ties.shape[1], dtype=np.bool_)
     for _ in range(2):  # the second time without the ties that the first contradicts
         kept = ties[:, agrees]
         model_from_other = align_points(other.xyz[kept[2]], model.xyz[kept[1]])
         agrees = _agrees(problem, model, other, model_from_other, ties, config.max_error_px)
-        if not _are_enough(int(agrees.sum()), ties.shape[1], config):
+        if not _are_enough(ties, agrees, config):
             return None
     poses = _together(model.poses, other.poses, model_from_other)
     joined = replace(with_cameras_of(model, other), poses=poses)
@@ -45,11 +45,12 @@ def joint_poses(
     return poses if residual_deg <= config.max_rotation_error_deg else None
 
 
-def _are_enough(num_agreeing: int, num_ties: int, config: ReintegrateConfig) -> bool:
-    """Whether many ties agree, or few but nearly all."""
-    are_many = num_agreeing >= max(config.min_num_inliers, config.min_inlier_ratio * num_ties)
-    are_clear = num_agreeing >= max(MIN_NUM_CLEAR_TIES, config.min_clear_inlier_ratio * num_ties)
-    return are_many or are_clear
+def _are_enough(ties: IntArray, agrees: BoolArray, config: ReintegrateConfig) -> bool:
+    """Whether many ties agree, or nearly all of those of a few points."""
+    part, num_points = agrees.mean(), len(np.unique(ties[2, agrees]))
+    are_many = agrees.sum() >= config.min_num_inliers and part >= config.min_inlier_ratio
+    are_clear = num_points >= MIN_NUM_CLEAR_POINTS and part >= config.min_clear_inlier_ratio
+    return bool(are_many or are_clear)
 
 
 def with_cameras_of(model: Reconstruction, other: Reconstruction) -> Reconstruction:

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
-from vgpa.colmap.cameras import has_believable_focal
+from vgpa.colmap.cameras import focal_change, has_believable_focal
 from vgpa.config import BundleRound, MappingConfig
 from vgpa.errors import NoModelError
 from vgpa.mapping.cover import covering_tracks, sampled_tracks, well_supported_images
 from vgpa.mapping.extend import without_images
 from vgpa.mapping.principal_point import explains_principal_point
 from vgpa.mapping.triangulate import PointFilter, Points, keep_good, observation_errors_px, triangulate
-from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
+from vgpa.scene import Camera, ImageSet, Keypoints, Poses, Reconstruction, Tracks
 from vgpa.stages import advance
 
 MAX_COARSE_ERROR_PX, MAX_COARSE_SCALE_PX = 1000.0, 100.0
@@ -37,6 +37,8 @@ NUM_SAMPLED, SEED = 10_000, 0
 """Observations that tell whether principal points are to be free, and the seed by which they are drawn."""
 MIN_IMAGES_TO_HOLD = 3
 """Images of one camera from which on it is its lens that is uncertain, if it runs away, and not the images' poses."""
+MAX_ASPECT_CHANGE = 1.5
+"""Pixels are known to be square, or how far they are not, better than by this factor."""
 COVER_RESERVE = 1.5
 """Tracks that are triangulated for a covering subset, over those that it needs: some of them turn out bad."""
 
@@ -211,9 +213,14 @@ def _hold_lost_lenses(model: Reconstruction, given: _Given, options: BundleOptio
 
 
 def _lost_lenses(images: ImageSet, given: ImageSet) -> NDArray[np.bool_]:
-    """(num_cameras,) whether a focal length ran away from a believable one."""
-    both = zip(given.cameras, images.cameras, strict=True)
-    return np.array([has_believable_focal(old) and not has_believable_focal(new) for old, new in both])
+    """(num_cameras,) whether a focal length ran away from a believable one, or on one axis from the other."""
+
+    def is_lost(old: Camera, new: Camera) -> bool:
+        change = focal_change(old, new)
+        is_skewed = len(change) > 1 and not change.max() <= MAX_ASPECT_CHANGE * change.min()
+        return has_believable_focal(old) and (is_skewed or not has_believable_focal(new))
+
+    return np.array([is_lost(old, new) for old, new in zip(given.cameras, images.cameras, strict=True)])
 
 
 def _with_given_lenses(images: ImageSet, given: ImageSet, which: NDArray[np.bool_]) -> ImageSet:

@@ -60,11 +60,16 @@ function startEye(points, corners, aspect) {
   };
   const slope = 0.88 * HALF_FIELD; // a little is left free at the rim
   const slopes = [slope * aspect, slope];
-  const distance = Math.max(...slopes.map((reach, k) => fit(k, reach).distance));
+  // What lies straight before the eye fits from anywhere, but must not touch it.
+  const [, nearest] = span(pointsSeen.map((point) => point[2]), cornersSeen.map((point) => point[2]));
+  const distance = Math.max(nearest + 0.1, ...slopes.map((reach, k) => fit(k, reach).distance));
   const isFit = (k) => (reach) => fit(k, reach).distance <= distance;
   const [across, upward] = slopes.map((reach, k) => fit(k, tightest(reach, isFit(k))).middle);
-  const center = [0, 1, 2].map((k) => across * axes[0][k] + upward * axes[1][k]);
-  return { ...angles, center, distance };
+  // Turning and zooming are about the middle of what is seen, not of the box.
+  const depths = (pointsSeen.length ? pointsSeen : cornersSeen).map((point) => point[2]);
+  const depth = depths.reduce((sum, value) => sum + value, 0) / Math.max(depths.length, 1);
+  const center = [0, 1, 2].map((k) => across * axes[0][k] + upward * axes[1][k] + depth * axes[2][k]);
+  return { ...angles, center, distance: clamp(distance - depth, NEAREST, FARTHEST) };
 }
 
 /** About the smallest slope up to `slope` that still fits: seen through it, what is in view lies in the middle. */

@@ -120,7 +120,7 @@ def _describe_graph(solution: Solution, states: dict[str, ImageState]) -> dict[s
             }
             for i, j, n, kept, r, d, start_r, start_d in zip(
                 *row[graph.edge_index].tolist(),
-                graph.num_inliers.tolist(),
+                _num_verified(solution).tolist(),
                 averaged.is_edge_kept.tolist(),
                 averaged.rotation_residual_deg.round(3).tolist(),
                 averaged.direction_residual_deg.round(3).tolist(),
@@ -130,6 +130,14 @@ def _describe_graph(solution: Solution, states: dict[str, ImageState]) -> dict[s
             )
         ],
     }
+
+
+def _num_verified(solution: Solution) -> NDArray[np.int64]:
+    """(num_edges,) verified matches of the solved graph's edges, some of which counted for less in it."""
+    everything, graph = solution.problem.view_graph, solution.solved_graph
+    key, wanted = (g.edge_index[0] * g.num_images + g.edge_index[1] for g in (everything, graph))
+    order = np.argsort(key)
+    return everything.num_inliers[order[np.searchsorted(key[order], wanted)]]
 
 
 def _start_residuals_deg(solution: Solution) -> tuple[list[float | None], list[float | None]]:

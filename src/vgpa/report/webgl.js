@@ -115,7 +115,7 @@ function createRenderer(canvas) {
     // WebGL's lines are one pixel wide and hard: some thin ones around the place make one that is broader and soft.
     lines(layer, width, part = {}) {
       setSoft(true);
-      const num = 4 * Math.ceil((width - 1) / 2);
+      const num = 4 * Math.max(1, Math.ceil((width - 1) / 2));
       for (let k = 0; k < num; k += 1) {
         const angle = (2 * Math.PI * (k + 0.25)) / num;
         const shift = [(width - 1) * Math.cos(angle), (width - 1) * Math.sin(angle)];
