@@ -149,8 +149,10 @@ def caption(given: argparse.Namespace, records: list[Record]) -> str:
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     commits = ", ".join(sorted({record["commit"] for record in records}))
     load = max(record["load_before"] for record in records)
+    repeats = {record["method"]: 1 + record["seed"] for record in sorted(records, key=lambda record: record["seed"])}
+    counts = ", ".join(f"{method} {num}" for method, num in sorted(repeats.items()))
     return (
-        f"`{' '.join(command)}` on {machine}, commit {commits}; repeat k has seed k. "
+        f"`{' '.join(command)}` on {machine}, commit {commits}; repeat k has seed k. Repeats: {counts}. "
         f"Other load on the machine before a run was at most {load:.1f} (one-minute average)."
     )
 
