@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vgpa.averaging.average import MAX_MATCHES, Evidence
+from vgpa.averaging.average import Evidence
 from vgpa.config import default
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import normalize
@@ -89,11 +89,10 @@ def read_real_scenes(folder: Path) -> Iterator[Case]:
 
 def read_real_scene(scene: Path) -> Case:
     """The largest component of a scene's view graph, as `vgpa map` averages it, and its reference poses."""
-    from vgpa.colmap.cameras import match_rays
     from vgpa.colmap.database import read_problem
     from vgpa.colmap.model import read_model
     from vgpa.frontend.graph import select_reliable_edges
-    from vgpa.solve import largest_component
+    from vgpa.solve import evidence_of, largest_component
 
     reliable = select_reliable_edges(read_problem(scene / "database.db"), default().graph)
     component, image_idx = largest_component(reliable)
@@ -104,8 +103,7 @@ def read_real_scene(scene: Path) -> Case:
     quaternion_wxyz, translation = Rigid.identity(len(at)).quaternion_wxyz, np.zeros((len(at), 3))
     quaternion_wxyz[at >= 0] = reference.poses.cam_from_world.quaternion_wxyz[at[at >= 0]]
     translation[at >= 0] = reference.poses.cam_from_world.translation[at[at >= 0]]
-    thinned = component.thin_matches(MAX_MATCHES)
-    evidence = Evidence(thinned.matches, match_rays(thinned))
+    evidence = evidence_of(component)
     return Case(scene.name, "real", graph, Rigid(quaternion_wxyz, translation), at >= 0, evidence=evidence)
 
 

@@ -161,6 +161,12 @@ def largest_component(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
     return group, image_idx
 
 
+def evidence_of(problem: Problem) -> Evidence:
+    """What directions are averaged from: some of the matches of every edge, with their rays."""
+    thinned = problem.thin_matches(MAX_MATCHES)
+    return Evidence(thinned.matches, match_rays(thinned))
+
+
 def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64], config: Config, log: StageLog) -> Part:
     """The model of one connected group.
 
@@ -216,9 +222,7 @@ def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> 
     """The network's and the averaged poses of the group's images, which are numbered 0, 1, ... within it."""
     graph, _ = problem.view_graph.subgraph(image_idx)
     predicted = predict_poses(graph, config.averaging, config.device)
-    thinned = problem.thin_matches(MAX_MATCHES)
-    evidence = Evidence(thinned.matches, match_rays(thinned))
-    return Poses.of_all(predicted), average(graph, evidence, config.averaging, lambda _: predicted)
+    return Poses.of_all(predicted), average(graph, evidence_of(problem), config.averaging, lambda _: predicted)
 
 
 def _with_points(reliable: Problem, model: Reconstruction, config: Config) -> Reconstruction:

@@ -15,18 +15,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from vgpa import config as presets
-from vgpa.averaging.average import MAX_MATCHES, Evidence, average
+from vgpa.averaging.average import average
 from vgpa.averaging.predict import predict_poses
 from vgpa.benchmark.offers import Offer
 from vgpa.benchmark.records import Result
-from vgpa.colmap.cameras import match_rays
 from vgpa.colmap.database import read_problem
 from vgpa.config import AveragingConfig
 from vgpa.errors import InputError, VgpaError
 from vgpa.evaluate import auc, pair_errors_deg
 from vgpa.frontend.graph import select_reliable_edges
 from vgpa.scene import Poses, Problem
-from vgpa.solve import largest_component
+from vgpa.solve import evidence_of, largest_component
 
 THRESHOLD_DEG = 30
 SHIPPED = "paper"
@@ -82,8 +81,7 @@ class NetworkMethod:
         graph, _ = component.view_graph.subgraph(image_idx)
         if self.name == "averaged":
             config = presets.default().averaging
-            thinned = component.thin_matches(MAX_MATCHES)
-            evidence = Evidence(thinned.matches, match_rays(thinned))
+            evidence = evidence_of(component)
             return average(graph, evidence, config, lambda part: predict_poses(part, config, "cpu")).poses
         with self._weights(seed) as weights:
             steps = presets.paper().averaging.finetune_steps if self.name in FINETUNED else 0
