@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vgpa.averaging.average import MAX_MATCHES, Averaged, Evidence, average
+from vgpa.averaging.average import Averaged, Evidence, average
 from vgpa.averaging.positions import direction_residuals_deg
 from vgpa.averaging.predict import predict_poses
 from vgpa.colmap.cameras import match_rays
@@ -30,6 +30,8 @@ from vgpa.mapping.triangulate import PointFilter, triangulate
 from vgpa.scene import ImageState, Poses, Problem, Reconstruction, Tracks, ViewGraph
 from vgpa.stages import StageLog
 
+MAX_MATCHES = 300
+"""About so many matches of an edge tell its direction as well as all of them, beside the errors of rotations."""
 MIN_GROUP_SIZE = 3
 """Images that a group beside the largest must have, and register, to get a model of its own."""
 

@@ -20,8 +20,6 @@ from vgpa.scene import Matches, Poses, ViewGraph
 
 Rays = tuple[FloatArray, FloatArray]
 
-MAX_MATCHES = 300
-"""About so many matches of an edge tell its direction as well as all of them, beside the errors of rotations."""
 SEED = 0
 """Of the search for rotations."""
 

@@ -90,7 +90,7 @@ def build_model(
         for _ in range(settings.max_runs):
             before, model = model, _run_round(model, given, settings, given.options(settings, model))
             # If lenses moved, the points of this round were found with others than it ends with.
-            if _focal_change(before, model) < SETTLED_FOCAL_CHANGE:
+            if _typical_focal_change(before, model) < SETTLED_FOCAL_CHANGE:
                 break
     advance(len(rounds), len(rounds) + 1)
     last = config.rounds[-1]
@@ -108,7 +108,7 @@ def readjust(model: Reconstruction, keypoints: Keypoints, config: MappingConfig,
     return _adjust(model, given, config.rounds[-1], options)
 
 
-def _focal_change(before: Reconstruction, after: Reconstruction) -> float:
+def _typical_focal_change(before: Reconstruction, after: Reconstruction) -> float:
     """The relative change of the focal length of a typical (median) registered image."""
     change = [
         abs(new.params[0] / old.params[0] - 1)
@@ -151,7 +151,7 @@ def _run_round(model: Reconstruction, given: _Given, settings: BundleRound, opti
 
 def _adjust(model: Reconstruction, given: _Given, settings: BundleRound, options: BundleOptions) -> Reconstruction:
     """The model after bundle adjustment, without what then does not fit."""
-    model = _drop_lost_cameras(_hold_lost_lenses(model, given, options), given.images)
+    model = _drop_lost_cameras(_adjust_believably(model, given, options), given.images)
     wanted = given.wanted(settings)
     points = keep_good(model.images, model.poses, given.keypoints, model.tracks, model.xyz, wanted)
     model = _drop_weak_images(_model(model.images, model.poses, points), given.config)
@@ -197,7 +197,7 @@ def _model(images: ImageSet, poses: Poses, points: Points) -> Reconstruction:
     return Reconstruction(images, poses, points.xyz, points.tracks, points.error_px, grey)
 
 
-def _hold_lost_lenses(model: Reconstruction, given: _Given, options: BundleOptions) -> Reconstruction:
+def _adjust_believably(model: Reconstruction, given: _Given, options: BundleOptions) -> Reconstruction:
     """The model after bundle adjustment; a lens of several photos that ran away in it is held as it was given instead.
 
     Photos of a turntable, say, hardly tell a focal length from another one.
