@@ -183,9 +183,9 @@ def default() -> Config:
     """The best accuracy and coverage."""
     rounds = (
         BundleRound(180, "cauchy", 2.0, 1e-3, 50, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
-        BundleRound(12, "huber", 1.0, 1e-4, 20, refine_intrinsics=True, min_num_covered=200),
-        BundleRound(4, "huber", 1.0, 1e-5, 50, refine_intrinsics=True, max_runs=3, min_num_covered=200),
-        BundleRound(4, "cauchy", 3.0, 3e-5, 100, refine_intrinsics=True, is_scale_relative=True),
+        BundleRound(12, "huber", 1.0, 1e-4, 20, refine_intrinsics=True, min_num_covered=100),
+        BundleRound(4, "huber", 1.0, 1e-4, 50, refine_intrinsics=True, max_runs=3, min_num_covered=200),
+        BundleRound(4, "cauchy", 3.0, 1e-4, 100, refine_intrinsics=True, is_scale_relative=True),
     )
     return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
 

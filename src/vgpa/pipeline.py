@@ -3,13 +3,15 @@
 `reconstruct` starts from a folder of photos, `map_database` from a COLMAP database; the second is the second half
 of the first. `register_images` adds images to a model that exists already. Each arrow is one call. What a step has
 computed is on disk before the next one starts.
+
+What reads photos is imported where it is called: a database is mapped without, and sooner.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vgpa import config as presets
 from vgpa.colmap.cameras import check_params
@@ -18,20 +20,18 @@ from vgpa.colmap.model import read_model
 from vgpa.colmap.silence import logging_to
 from vgpa.config import Config
 from vgpa.errors import faults_explained
-from vgpa.frontend.build import DATABASE, build_database
 from vgpa.frontend.graph import EdgeFilter
-from vgpa.frontend.photos import list_photos
-from vgpa.frontend.resfm import read_resfm
-from vgpa.frontend.shards import Share, Step, compute_share, parse_shard
 from vgpa.mapping.adopt import adopt_model
-from vgpa.mapping.colors import colorize
 from vgpa.output import describe_models, open_output, write_models, write_stage_poses
 from vgpa.report.page import write_page
 from vgpa.report.ply import write_ply
 from vgpa.report.summary import summarize, write_json
-from vgpa.scene import ImageState, Reconstruction
+from vgpa.scene import ImageState, Problem, Reconstruction
 from vgpa.solve import Solution, register, solve
 from vgpa.stages import StageLog
+
+if TYPE_CHECKING:
+    from vgpa.frontend.shards import Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,9 @@ class Result:
 @faults_explained()
 def reconstruct(images: Path, output: Path, config: Config | None = None, log: StageLog | None = None) -> Result:
     """Photos in, cameras out: everything from a folder of photos to a model and its report."""
+    from vgpa.frontend.build import DATABASE, build_database
+    from vgpa.frontend.photos import list_photos
+
     config, log = config or presets.default(), log or StageLog()
     check_params(config.features.camera_model, config.features.camera_params)
     list_photos(images)
@@ -71,6 +74,9 @@ def reconstruct(images: Path, output: Path, config: Config | None = None, log: S
 @faults_explained()
 def compute_shard(images: Path, output: Path, config: Config, shard: str, step: Step) -> None:
     """One share ("i/n") of the features or of the pairs, for a batch system; `reconstruct` takes over what is there."""
+    from vgpa.frontend.photos import list_photos
+    from vgpa.frontend.shards import Share, compute_share, parse_shard
+
     number, total = parse_shard(shard)
     check_params(config.features.camera_model, config.features.camera_params)
     list_photos(images)
@@ -100,7 +106,7 @@ def map_database(
     open_output(output)
     with logging_to(output / "log.txt"):
         with log.stage("read database"):
-            problem = read_resfm(database, config) if database.suffix == ".npz" else read_problem(database)
+            problem = _read_problem(database, config)
         solution = solve(problem, config, log, edge_filter)
         models = _write_models(solution, output, images, log)
         return _report(solution, models[0], output, _Context(config, log, images or database, unread or {}))
@@ -141,12 +147,22 @@ class _Context:
     unread: dict[str, ImageState]
 
 
+def _read_problem(database: Path, config: Config) -> Problem:
+    if database.suffix != ".npz":
+        return read_problem(database)
+    from vgpa.frontend.resfm import read_resfm
+
+    return read_resfm(database, config)
+
+
 def _write_models(solution: Solution, output: Path, images: Path | None, log: StageLog) -> list[Reconstruction]:
     """Write every model, with the colours of the photos where there are any, and the points of the largest."""
     keypoints = solution.problem.keypoints
     with log.stage("write model"):
         models = [part.model for part in solution.parts]
         if images is not None:
+            from vgpa.mapping.colors import colorize
+
             models = [colorize(model, keypoints, images) for model in models]
         write_models(models, keypoints, output)
         write_ply(models[0].xyz, models[0].color, output / "points.ply")

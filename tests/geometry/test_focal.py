@@ -36,3 +36,14 @@ def test_votes_do_not_depend_on_the_scale_of_a_fundamental_matrix() -> None:
     np.testing.assert_allclose(
         focal_votes(1e-6 * fundamental, *both, CANDIDATES), focal_votes(fundamental, *both, CANDIDATES), atol=1e-9
     )
+
+
+def test_votes_are_what_the_singular_values_say() -> None:
+    fundamental = essential_matrices(6, seed=2) @ np.diag([1 / 700, 1 / 900, 1.0])
+    is_i, is_j = np.arange(6) % 2 == 0, np.arange(6) > 2
+    votes = focal_votes(fundamental, is_i, is_j, CANDIDATES)
+    for pair in range(6):
+        for focal, vote in zip(CANDIDATES[::20], votes[::20, pair], strict=True):
+            scale_i, scale_j = (np.diag([focal, focal, 1.0]) if own[pair] else np.eye(3) for own in (is_i, is_j))
+            first, second, _ = np.linalg.svd(scale_j @ fundamental[pair] @ scale_i, compute_uv=False)
+            assert vote == pytest.approx(np.exp(-(1 - second / first) / 0.03), rel=1e-5)

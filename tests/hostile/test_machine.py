@@ -239,7 +239,7 @@ INTERRUPTED_WHILE_LOADED = """
 import os, signal, sys
 class Finder:
     def find_spec(self, name, path, target=None):
-        if name == "tyro":
+        if name == "vgpa.cli.parse":
             os.kill(os.getpid(), signal.SIGINT)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Finder())

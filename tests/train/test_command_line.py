@@ -99,7 +99,7 @@ def test_vgpa_train_says_what_it_made(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_it_runs_where_the_mapper_and_the_fine_clothes_are_missing(tmp_path: Path) -> None:
-    missing = ("pycolmap", "tyro", "rich", "plotly", "h5py", "PIL", "torch_geometric")
+    missing = ("pycolmap", "rich", "plotly", "h5py", "PIL", "torch_geometric")
     hide = f"import sys, runpy; sys.modules.update(dict.fromkeys({missing}))"
     code = f"{hide}; runpy.run_module('vgpa.train', run_name='__main__')"
     command = [sys.executable, "-c", code, "-o", str(tmp_path), *SMALL.split()]

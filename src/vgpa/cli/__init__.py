@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import version
 from types import FrameType
 
 INTERRUPTED = 130
@@ -32,15 +32,15 @@ if callable(_ANSWER):
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-import tyro
-
 from vgpa.cli.lines import print_event
+from vgpa.cli.parse import list_commands, parse, suggest
 from vgpa.cli.screen import STOPPED
-from vgpa.errors import VgpaError, faults_explained, require_memory
+from vgpa.errors import InputError, OutputError, VgpaError, faults_explained, require_memory
 
 if callable(_ANSWER):
     signal.signal(signal.SIGINT, _ANSWER)
 
+DESCRIPTION = "Photos in, camera poses and a sparse 3D model out."
 VERBS = {
     "demo": "demo",
     "reconstruct": "reconstruct",
@@ -59,10 +59,12 @@ VERBS = {
 
 def main(args: list[str] | None = None) -> None:
     """Entry point of the `vgpa` command."""
-    code = run(args)
+    codes: list[int] = []
+    atexit.register(_end_at_once, codes)  # the first that is registered is the last that is called
+    code = _flushed(run(args))
     if code == INTERRUPTED:  # what libraries do at the end of a process can take seconds, and nobody wants to wait now
-        sys.stdout.flush()
         os._exit(code)
+    codes.append(code)
     sys.exit(code)
 
 
@@ -70,6 +72,8 @@ def run(args: list[str] | None = None) -> int:
     """Run one command and give back its exit code: 0, or the code of the error it ended with."""
     args = sys.argv[1:] if args is None else args
     if args == ["--version"]:
+        from importlib.metadata import version
+
         print(f"vgpa {version('vgpa')}")
         return 0
     try:
@@ -90,15 +94,37 @@ def run(args: list[str] | None = None) -> int:
     return int(code)
 
 
+def _flushed(code: int) -> int:
+    """The exit code after all output is out: not that of a run whose result cannot be written."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that nobody tries again
+        if not isinstance(error, BrokenPipeError):  # a reader may have seen enough
+            print(f"vgpa: The result cannot be printed ({error.strerror})", file=sys.stderr)
+            return code or OutputError.exit_code
+    return code
+
+
+def _end_at_once(codes: list[int]) -> None:
+    """The end of the process, after everybody else's last words, if it has a code.
+
+    Python would go on to take its modules apart, object by object, before the system takes back all memory anyway.
+    """
+    if codes:
+        os._exit(codes[0])
+
+
 def _parse_and_call(args: list[str]) -> int:
     if args and args[0] in VERBS:
-        return tyro.cli(_load(args[0]), prog=f"vgpa {args[0]}", args=args[1:])
-    return tyro.extras.subcommand_cli_from_dict(
-        {verb: _load(verb) for verb in VERBS},
-        prog="vgpa",
-        description="Photos in, camera poses and a sparse 3D model out.",
-        args=args,
-    )
+        verb = _load(args[0])
+        return verb(**parse(verb, f"vgpa {args[0]}", args[1:]))
+    if not args or args[0] in ("-h", "--help"):
+        text = list_commands("vgpa", DESCRIPTION, {verb: _load(verb) for verb in VERBS})
+        print(text, file=sys.stdout if args else sys.stderr)
+        sys.exit(0 if args else InputError.exit_code)
+    raise InputError(f"There is no command {args[0]}", suggest(args[0], VERBS) + "`vgpa --help` lists all commands")
 
 
 def _load(verb: str) -> Callable[..., int]:

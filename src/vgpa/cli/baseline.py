@@ -7,30 +7,33 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
+from vgpa.cli.loading import loading
 from vgpa.cli.options import FixIntrinsics, Json, Output, Seed
+from vgpa.cli.parse import Arg
 
 
 def baseline(
     name: Annotated[
-        tyro.conf.Positional[str],
-        tyro.conf.arg(metavar="NAME", help="colmap, glomap, theia, or a Python file with map_database()"),
+        str,
+        Arg("colmap, glomap, theia, or a Python file with map_database()", "NAME", is_positional=True),
     ],
-    database: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DATABASE", help="COLMAP database.db")],
+    database: Annotated[Path, Arg("COLMAP database.db", "DATABASE", is_positional=True)],
     output: Output,
     fix_intrinsics: FixIntrinsics = False,
-    num_threads: Annotated[int | None, tyro.conf.arg(help="threads to use; all cores unless given")] = None,
+    num_threads: Annotated[int | None, Arg("threads to use; all cores unless given")] = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> int:
     """COLMAP's incremental mapper, GLOMAP or Theia on the verified pairs of a COLMAP database."""
-    from vgpa import baselines
-    from vgpa.output import open_output
+    with loading():
+        from vgpa import baselines
+        from vgpa.output import open_output
+
+        mapper = baselines.baseline(name)
 
     open_output(output)
     options = baselines.MapperOptions(num_threads or os.cpu_count() or 1, fix_intrinsics, seed)
-    model = baselines.baseline(name)(database, output / "sparse" / "0", options)
+    model = mapper(database, output / "sparse" / "0", options)
     facts = {"num_registered": model.num_registered, "num_points": model.num_points, "folder": str(output)}
     if json:
         print(json_format.dumps(facts))

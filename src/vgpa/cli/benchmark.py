@@ -9,12 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 from vgpa.benchmark.tables import TableName
 from vgpa.cli.options import Quiet
+from vgpa.cli.parse import Arg
 from vgpa.cli.show import PARTIAL_INPUT
 from vgpa.config import Engine
 from vgpa.datasets import DatasetName
@@ -26,31 +23,25 @@ REFRESH_S = 0.5
 
 
 def benchmark(
-    table: Annotated[tyro.conf.Positional[TableName], tyro.conf.arg(metavar="TABLE", help="which table of the paper")],
-    data: Annotated[Path, tyro.conf.arg(metavar="DIR", help="folder of scenes, in any layout of the datasets")],
-    output: Annotated[
-        Path, tyro.conf.arg(aliases=("-o",), metavar="DIR", help="folder for runs and tables; runs in it are kept")
-    ] = Path("runs/benchmark"),
-    dataset: Annotated[DatasetName | None, tyro.conf.arg(help="layout of the folder; found out unless given")] = None,
-    scenes: Annotated[
-        tuple[str, ...], tyro.conf.arg(help="scenes to run; those of the paper's table, or all, unless given")
-    ] = (),
+    table: Annotated[TableName, Arg("which table of the paper", "TABLE", is_positional=True)],
+    data: Annotated[Path, Arg("folder of scenes, in any layout of the datasets", "DIR")],
+    output: Annotated[Path, Arg("folder for runs and tables; runs in it are kept", "DIR", alias="-o")] = Path(
+        "runs/benchmark"
+    ),
+    dataset: Annotated[DatasetName | None, Arg("layout of the folder; found out unless given")] = None,
+    scenes: Annotated[tuple[str, ...], Arg("scenes to run; those of the paper's table, or all, unless given")] = (),
     methods: Annotated[
         tuple[str, ...],
-        tyro.conf.arg(help="default, fast, paper, colmap, glomap, theia, Python files with map_database()"),
+        Arg("default, fast, paper, colmap, glomap, theia, Python files with map_database()"),
     ] = (),
     import_: Annotated[
-        tyro.conf.UseAppendAction[tuple[str, ...]],
-        tyro.conf.arg(name="import", metavar="NAME=DIR", help="poses that another method left, a file per scene"),
+        tuple[str, ...],
+        Arg("poses that another method left, a file per scene", "NAME=DIR", is_repeated=True),
     ] = (),
-    seeds: Annotated[int, tyro.conf.arg(help="number of seeds that every method is run with")] = 1,
-    neighbours: Annotated[int, tyro.conf.arg(help="graph_density: neighbours of each image")] = 30,
-    weights: Annotated[
-        Path | None, tyro.conf.arg(metavar="DIR", help="ablation: layers2.safetensors and attention.safetensors")
-    ] = None,
-    executor: Annotated[
-        Engine, tyro.conf.arg(help="where scenes run: one after the other here, or side by side")
-    ] = "local",
+    seeds: Annotated[int, Arg("number of seeds that every method is run with")] = 1,
+    neighbours: Annotated[int, Arg("graph_density: neighbours of each image")] = 30,
+    weights: Annotated[Path | None, Arg("ablation: layers2.safetensors and attention.safetensors", "DIR")] = None,
+    executor: Annotated[Engine, Arg("where scenes run: one after the other here, or side by side")] = "local",
     quiet: Quiet = False,
 ) -> int:
     """Fill a table of the paper: our presets and other mappers on your data, with the paper's figures beside them."""
@@ -72,6 +63,16 @@ def benchmark(
 @contextmanager
 def _progress(plan: Plan, is_silent: bool) -> Iterator[None]:
     """A bar of the runs that are done, for the time of this block."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), disable=is_silent) as bar:
         task = bar.add_task("runs", total=len(plan.keys))

@@ -6,29 +6,24 @@ import json as json_format
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
 from vgpa.cli.options import Json, Output
+from vgpa.cli.parse import Arg
 from vgpa.report.export.options import ExportOptions, Target
 
 
 def export(
     model: Annotated[
-        tyro.conf.Positional[Path],
-        tyro.conf.arg(metavar="MODEL_OR_OUT", help="folder of a COLMAP model, or the output folder of a run"),
+        Path,
+        Arg("folder of a COLMAP model, or the output folder of a run", "MODEL_OR_OUT", is_positional=True),
     ],
-    to: Annotated[Target, tyro.conf.arg(help="what the files are for")],
+    to: Annotated[Target, Arg("what the files are for")],
     output: Output,
-    images: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help="folder of the model's photos")] = None,
-    undistort: Annotated[
-        bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="straighten photos and model to plain pinhole cameras")
-    ] = False,
-    metric: Annotated[
-        bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="metres, east-north-up, by the photos' GPS")
-    ] = False,
+    images: Annotated[Path | None, Arg("folder of the model's photos", "DIR")] = None,
+    undistort: Annotated[bool, Arg("straighten photos and model to plain pinhole cameras")] = False,
+    metric: Annotated[bool, Arg("metres, east-north-up, by the photos' GPS")] = False,
     gps: Annotated[
         Path | None,
-        tyro.conf.arg(metavar="FILE", help="GPS positions for --metric: a table with the columns name,lat,lon,alt"),
+        Arg("GPS positions for --metric: a table with the columns name,lat,lon,alt", "FILE"),
     ] = None,
     json: Json = False,
 ) -> int:

@@ -6,22 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
 from vgpa import config as presets
 from vgpa.cli.options import Quiet, Seed
+from vgpa.cli.parse import Arg
 from vgpa.cli.show import print_rows, watched
 from vgpa.output import open_output
 
 
 def import_hloc(
-    features: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FEATURES", help="hloc's features.h5")],
-    matches: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="MATCHES", help="hloc's matches.h5")],
-    images: Annotated[Path, tyro.conf.arg(metavar="DIR", help="folder of the photos")],
-    output: Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="DATABASE", help="database.db to make")],
-    camera_model: Annotated[str, tyro.conf.arg(help="COLMAP camera model of the photos")] = "SIMPLE_RADIAL",
+    features: Annotated[Path, Arg("hloc's features.h5", "FEATURES", is_positional=True)],
+    matches: Annotated[Path, Arg("hloc's matches.h5", "MATCHES", is_positional=True)],
+    images: Annotated[Path, Arg("folder of the photos", "DIR")],
+    output: Annotated[Path, Arg("database.db to make", "DATABASE", alias="-o")],
+    camera_model: Annotated[str, Arg("COLMAP camera model of the photos")] = "SIMPLE_RADIAL",
     camera_params: Annotated[
-        str, tyro.conf.arg(help="known intrinsics in COLMAP's order, comma separated; map with --fix-intrinsics")
+        str, Arg("known intrinsics in COLMAP's order, comma separated; map with --fix-intrinsics")
     ] = "",
     seed: Seed = 0,
     quiet: Quiet = False,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
+from vgpa.cli.loading import loading
 from vgpa.cli.options import (
     DeviceName,
     FixIntrinsics,
@@ -19,15 +18,14 @@ from vgpa.cli.options import (
     Weights,
     make_config,
 )
+from vgpa.cli.parse import Arg
 from vgpa.cli.show import finish, watched
 
 
 def map_(
-    database: Annotated[
-        tyro.conf.Positional[Path], tyro.conf.arg(metavar="DATABASE", help="COLMAP database.db, or RESfM scene.npz")
-    ],
+    database: Annotated[Path, Arg("COLMAP database.db, or RESfM scene.npz", "DATABASE", is_positional=True)],
     output: Output,
-    images: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help="folder of photos, for colours")] = None,
+    images: Annotated[Path | None, Arg("folder of photos, for colours", "DIR")] = None,
     preset: PresetName = "default",
     fix_intrinsics: FixIntrinsics = False,
     reintegrate: Reintegrate = True,
@@ -40,7 +38,8 @@ def map_(
     """A drop-in mapper: poses and bundle adjustment from the verified pairs of a COLMAP database."""
     config = make_config(preset, seed, device, fix_intrinsics, reintegrate, weights)
     with watched(output, json, quiet) as log:
-        from vgpa import pipeline
+        with loading():
+            from vgpa import pipeline
 
         result = pipeline.map_database(database, output, config, log, images=images)
     return finish(result, json, quiet)

@@ -6,25 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
+from vgpa.cli.parse import Arg
 from vgpa.config import PRESETS, Config, Device, Preset
 
-Output = Annotated[Path, tyro.conf.arg(aliases=("-o",), metavar="DIR", help="folder for the result")]
-PresetName = Annotated[Preset, tyro.conf.arg(help="default: most accurate; fast: a preview; paper: to the letter")]
-Seed = Annotated[int, tyro.conf.arg(help="seed of everything random")]
-DeviceName = Annotated[Device, tyro.conf.arg(help="where the network runs")]
-Weights = Annotated[
-    str | None, tyro.conf.arg(metavar="NAME_OR_FILE", help="the network: default, paper, or a file of `vgpa train`")
-]
-FixIntrinsics = Annotated[
-    bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="keep every camera's intrinsics as they are")
-]
-Reintegrate = Annotated[bool, tyro.conf.arg(help="try to place lost images among the finished points")]
-Json = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="print JSON for programs instead of a table")]
-Quiet = Annotated[
-    bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(aliases=("-q",), help="print errors and warnings only")
-]
+Output = Annotated[Path, Arg("folder for the result", "DIR", alias="-o")]
+PresetName = Annotated[Preset, Arg("default: most accurate; fast: a preview; paper: to the letter")]
+Seed = Annotated[int, Arg("seed of everything random")]
+DeviceName = Annotated[Device, Arg("where the network runs")]
+Weights = Annotated[str | None, Arg("the network: default, paper, or a file of `vgpa train`", "NAME_OR_FILE")]
+FixIntrinsics = Annotated[bool, Arg("keep every camera's intrinsics as they are")]
+Reintegrate = Annotated[bool, Arg("try to place lost images among the finished points")]
+Json = Annotated[bool, Arg("print JSON for programs instead of a table")]
+Quiet = Annotated[bool, Arg("print errors and warnings only", alias="-q")]
 
 
 def make_config(

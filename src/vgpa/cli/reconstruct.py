@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-import tyro
-
+from vgpa.cli.loading import loading
 from vgpa.cli.options import (
     DeviceName,
     FixIntrinsics,
@@ -20,45 +19,34 @@ from vgpa.cli.options import (
     Weights,
     make_config,
 )
+from vgpa.cli.parse import Arg
 from vgpa.cli.show import finish, watched
 from vgpa.config import Engine
 from vgpa.errors import InputError
 
 
 def reconstruct(
-    images: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="IMAGES", help="folder of photos")],
+    images: Annotated[Path, Arg("folder of photos", "IMAGES", is_positional=True)],
     output: Output,
     preset: PresetName = "default",
     pairs: Annotated[
         str,
-        tyro.conf.arg(metavar="auto|exhaustive|retrieval|sequential|spatial|FILE", help="which photos are matched"),
+        Arg("which photos are matched", "auto|exhaustive|retrieval|sequential|spatial|FILE"),
     ] = "auto",
-    top_k: Annotated[int, tyro.conf.arg(help="neighbours of each photo in retrieval and spatial pairs")] = 30,
-    overlap: Annotated[int, tyro.conf.arg(help="following photos that each is matched with in sequential pairs")] = 10,
-    megaloc: Annotated[
-        str, tyro.conf.arg(metavar="hub|DIR", help="retrieve with MegaLoc, downloaded or in a local clone")
-    ] = "",
-    masks: Annotated[
-        Path | None, tyro.conf.arg(metavar="DIR", help="folder of masks (a/b.jpg.png for a/b.jpg); black is left out")
-    ] = None,
-    camera_model: Annotated[str, tyro.conf.arg(help="COLMAP camera model of the photos")] = "SIMPLE_RADIAL",
-    camera_params: Annotated[
-        str, tyro.conf.arg(help="known intrinsics in COLMAP's order, comma separated; kept fixed")
-    ] = "",
-    single_camera: Annotated[
-        bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="one camera with one setting took all photos")
-    ] = False,
-    camera_per_folder: Annotated[
-        bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="one camera for the photos of each folder")
-    ] = False,
-    camera_per_image: Annotated[
-        bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help="one camera for each photo")
-    ] = False,
+    top_k: Annotated[int, Arg("neighbours of each photo in retrieval and spatial pairs")] = 30,
+    overlap: Annotated[int, Arg("following photos that each is matched with in sequential pairs")] = 10,
+    megaloc: Annotated[str, Arg("retrieve with MegaLoc, downloaded or in a local clone", "hub|DIR")] = "",
+    masks: Annotated[Path | None, Arg("folder of masks (a/b.jpg.png for a/b.jpg); black is left out", "DIR")] = None,
+    camera_model: Annotated[str, Arg("COLMAP camera model of the photos")] = "SIMPLE_RADIAL",
+    camera_params: Annotated[str, Arg("known intrinsics in COLMAP's order, comma separated; kept fixed")] = "",
+    single_camera: Annotated[bool, Arg("one camera with one setting took all photos")] = False,
+    camera_per_folder: Annotated[bool, Arg("one camera for the photos of each folder")] = False,
+    camera_per_image: Annotated[bool, Arg("one camera for each photo")] = False,
     fix_intrinsics: FixIntrinsics = False,
     reintegrate: Reintegrate = True,
-    executor: Annotated[Engine, tyro.conf.arg(help="where features and pairs are computed")] = "local",
-    shard: Annotated[str, tyro.conf.arg(metavar="I/N", help="compute only share I of N of one step, and stop")] = "",
-    step: Annotated[Literal["features", "pairs"], tyro.conf.arg(help="the step that --shard computes")] = "features",
+    executor: Annotated[Engine, Arg("where features and pairs are computed")] = "local",
+    shard: Annotated[str, Arg("compute only share I of N of one step, and stop", "I/N")] = "",
+    step: Annotated[Literal["features", "pairs"], Arg("the step that --shard computes")] = "features",
     seed: Seed = 0,
     device: DeviceName = "auto",
     weights: Weights = None,
@@ -77,7 +65,8 @@ def reconstruct(
     chosen = replace(config.pairs, method=pairs, top_k=top_k, overlap=overlap, megaloc=megaloc)
     config = replace(config, features=features, pairs=chosen, executor=executor)
     with watched(output, json, quiet) as log:
-        from vgpa import pipeline
+        with loading():
+            from vgpa import pipeline
 
         if shard:
             pipeline.compute_shard(images, output, config, shard, step)

@@ -21,7 +21,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from vgpa.cli.bars import Bars
 from vgpa.cli.lines import ProgressLines
 from vgpa.stages import Event
 
@@ -108,7 +107,12 @@ class _Nothing:
 
 
 def _make_display(log_path: Path, look: Look) -> Display:
-    return Bars(log_path) if look == "bars" else ProgressLines(log_path) if look == "lines" else _Nothing()
+    """Called by the forked process alone, which loads what it draws with while the run loads its own libraries."""
+    if look == "bars":
+        from vgpa.cli.bars import Bars
+
+        return Bars(log_path)
+    return ProgressLines(log_path) if look == "lines" else _Nothing()
 
 
 def _fork_screen(log_path: Path, look: Look) -> tuple[int, int] | None:

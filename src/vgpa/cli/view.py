@@ -6,18 +6,15 @@ import threading
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
+from vgpa.cli.parse import Arg
 from vgpa.errors import InputError
 
 
 def view(
-    folder: Annotated[
-        tyro.conf.Positional[Path], tyro.conf.arg(metavar="OUT", help="output folder of a run, or a COLMAP model")
-    ],
-    images: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help="folder of photos, if not the run's")] = None,
-    host: Annotated[str, tyro.conf.arg(help="address to listen on; 0.0.0.0 lets other machines in")] = "127.0.0.1",
-    port: Annotated[int, tyro.conf.arg(help="port to listen on, or the next that is free")] = 8080,
+    folder: Annotated[Path, Arg("output folder of a run, or a COLMAP model", "OUT", is_positional=True)],
+    images: Annotated[Path | None, Arg("folder of photos, if not the run's", "DIR")] = None,
+    host: Annotated[str, Arg("address to listen on; 0.0.0.0 lets other machines in")] = "127.0.0.1",
+    port: Annotated[int, Arg("port to listen on, or the next that is free")] = 8080,
 ) -> int:
     """Points, cameras and photos of a run, and what each stage did to the poses. Ctrl-C ends it."""
     from vgpa.viewer.load import load_run

@@ -96,11 +96,13 @@ def _centre(
     is_own: Sequence[NDArray[np.bool_]],
 ) -> FloatArray:
     """K0_j^T F K0_i, with the focal length of the other camera (1 for the camera that is voted on)."""
+    used, place = np.unique(camera_idx, return_inverse=True)
+    centre = np.array([principal_point(images.cameras[k]) for k in used])
+    focal = np.array([mean_focal_px(images.cameras[k]) for k in used])
     calibration = []
-    for cameras, own in zip(camera_idx, is_own, strict=True):
-        matrix = np.tile(np.eye(3), (len(cameras), 1, 1))
-        matrix[:, :2, 2] = [principal_point(images.cameras[k]) for k in cameras]
-        focal = [mean_focal_px(images.cameras[k]) for k in cameras]
-        matrix[:, 0, 0] = matrix[:, 1, 1] = np.where(own, 1.0, focal)
+    for camera, own in zip(place.reshape(camera_idx.shape), is_own, strict=True):
+        matrix = np.tile(np.eye(3), (len(camera), 1, 1))
+        matrix[:, :2, 2] = centre[camera]
+        matrix[:, 0, 0] = matrix[:, 1, 1] = np.where(own, 1.0, focal[camera])
         calibration.append(matrix)
     return np.swapaxes(calibration[1], -1, -2) @ F @ calibration[0]

@@ -8,6 +8,7 @@ the database has none, or has one that was made under a focal length that turned
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -42,6 +43,8 @@ USABLE = {
 MAX_SIDE_PX = 2**20
 MIN_BASELINE = 1e-6
 """Relative translations shorter than this (COLMAP's planar poses are in units of the plane's distance) say nothing."""
+MAX_WITNESSES = 300
+"""So many of a pair's matches tell which of the poses that a matrix allows has the points in front of the cameras."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,18 +230,19 @@ def _recover_motion(
     pair: _Pair, camera_of: list[pycolmap.Camera], keypoints: Keypoints
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """The pose that the stored E, F or H and the inlier matches imply, by positive depth."""
+    spread = pair.matches[:: -(-len(pair.matches) // MAX_WITNESSES)]
     geometry = pycolmap.TwoViewGeometry()
     geometry.config = pair.config
-    geometry.inlier_matches = pair.matches.astype(np.uint32)
+    geometry.inlier_matches = np.repeat(np.arange(len(spread), dtype=np.uint32)[:, None], 2, axis=1)
     for name, matrix in pair.matrices.items():
         if matrix is not None:
             setattr(geometry, name, matrix)
     with silenced():
         found = pycolmap.estimate_two_view_geometry_pose(
             camera_of[pair.i],
-            keypoints.of(pair.i),
+            keypoints.of(pair.i)[spread[:, 0]],
             camera_of[pair.j],
-            keypoints.of(pair.j),
+            keypoints.of(pair.j)[spread[:, 1]],
             geometry,
         )
     if not found or geometry.cam2_from_cam1 is None:
@@ -250,7 +254,7 @@ def _recover_motion(
 def _array(blob: bytes | None, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
     """A blob as a finite array of the given shape; -1 stands for any length."""
     array = np.frombuffer(blob or b"", dtype=dtype)
-    if -1 not in shape and array.size != int(np.prod(shape)):
+    if -1 not in shape and array.size != math.prod(shape):
         raise ValueError(f"a blob of {array.size} numbers should hold {' x '.join(map(str, shape))}")
     if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
         raise ValueError("a blob holds numbers that are not finite")

@@ -14,7 +14,6 @@ import base64
 import hashlib
 import html
 import json
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -23,7 +22,6 @@ from typing import Any
 from vgpa.report.charts import describe_adjacency, describe_histograms
 from vgpa.report.encode import script_json
 from vgpa.report.scene import describe_scene
-from vgpa.report.thumbnails import make_thumbnails
 from vgpa.scene import Reconstruction
 
 SCRIPTS = ("page", "drawing", "orbit", "webgl", "layers", "view", "gestures", "scene", "gallery", "charts")
@@ -42,19 +40,22 @@ def write_page(
         title: what was reconstructed, as the headline.
         images: the folder of the photos, for small pictures of those to look at.
     """
-    room = files("vgpa.report")
-    scripts = {name: room.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS}
-    scripts["plotly"] = _plotly_path().read_text(encoding="utf-8")
-    page = Template(room.joinpath("template.html").read_text(encoding="utf-8")).substitute(
-        scripts,
-        title=html.escape(title),
-        policy=_policy(list(scripts.values())),
-        style=room.joinpath("page.css").read_text(encoding="utf-8"),
-        data=script_json(page_data(summary, reconstruction, images)),
-    )
+    room = Path(__file__).parent
+    scripts = {name: (room / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS}
+    plotly = _plotly_path().read_bytes()
+    values = scripts | {
+        "title": html.escape(title),
+        "policy": _policy([*(script.encode() for script in scripts.values()), plotly]),
+        "style": (room / "page.css").read_text(encoding="utf-8"),
+        "data": script_json(page_data(summary, reconstruction, images)),
+    }
+    # plotly's megabytes stay the bytes they are: nothing in them is to be read.
+    before, after = (room / "template.html").read_text(encoding="utf-8").split("$plotly")
     partial = path.with_name(path.name + ".partial")
-    # A title can hold bytes that are no text; the page shows a question mark for them.
-    partial.write_bytes(page.encode("utf-8", errors="replace"))
+    with partial.open("wb") as file:
+        file.write(_filled(before, values))
+        file.write(plotly)
+        file.write(_filled(after, values))
     partial.replace(path)
 
 
@@ -69,8 +70,19 @@ def page_data(summary: dict[str, Any], reconstruction: Reconstruction, images: P
         "graph": {key: value for key, value in graph.items() if key != "edges"}
         | describe_adjacency(graph["edges"], len(rows)),
         "histograms": describe_histograms(summary, reconstruction),
-        "thumbnails": {} if images is None else make_thumbnails(rows, images),
+        "thumbnails": {} if images is None else _thumbnails(rows, images),
     }
+
+
+def _thumbnails(rows: list[dict[str, Any]], images: Path) -> dict[str, str]:
+    from vgpa.report.thumbnails import make_thumbnails  # and with it a library for pictures
+
+    return make_thumbnails(rows, images)
+
+
+def _filled(template: str, values: dict[str, str]) -> bytes:
+    # A title can hold bytes that are no text; the page shows a question mark for them.
+    return Template(template).substitute(values).encode("utf-8", errors="replace")
 
 
 def _plotly_path() -> Path:
@@ -81,8 +93,8 @@ def _plotly_path() -> Path:
     return Path(spec.origin).parent / "package_data" / "plotly.min.js"
 
 
-def _policy(scripts: list[str]) -> str:
+def _policy(scripts: list[bytes]) -> str:
     """Content security policy: no network, and no script but these, by their hashes."""
-    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    hashes = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in scripts]
     sources = " ".join(f"'sha256-{value}'" for value in hashes)
     return f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data: blob:"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def summarize(solution: Solution, states: dict[str, ImageState], config: Config,
         "tracks": _describe_tracks(solution.tracks),
         "view_graph": _describe_graph(solution, states),
         "config": asdict(config),
-        "versions": {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()},
+        "versions": {name: _version(name) for name in LIBRARIES} | {"python": platform.python_version()},
     }
 
 
@@ -150,6 +150,19 @@ def _start_residuals_deg(solution: Solution) -> tuple[list[float | None], list[f
     rotation, centre = cam_from_world.rotation, cam_from_world.centre
     direction_deg = direction_residuals_deg(graph, rotation, centre)
     return graph.rotation_residuals_deg(rotation).round(3).tolist(), direction_deg.round(3).tolist()
+
+
+def _version(package: str) -> str:
+    """The version of an installed package, by the name of the folder that pip keeps about it.
+
+    importlib.metadata would read the folder too, and takes longer to load than a report takes to write.
+    """
+    for place in sys.path:
+        for folder in Path(place).glob(f"{package}-*.dist-info"):
+            return folder.name.removesuffix(".dist-info").removeprefix(f"{package}-")
+    from importlib.metadata import version
+
+    return version(package)
 
 
 def _mean(values: NDArray[Any]) -> float:
