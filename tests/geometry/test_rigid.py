@@ -60,3 +60,9 @@ def test_relative_motion_follows_the_papers_equation() -> None:
 def test_bad_motions_are_refused(quaternion: np.ndarray, translation: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Rigid(quaternion, translation)
+
+
+def test_each_point_moves_by_the_motion_of_its_index() -> None:
+    b_from_a, index = random_rigid(8), np.array([3, 0, 0, 4, 1, 3])
+    points = np.random.default_rng(1).normal(size=(6, 3))
+    np.testing.assert_allclose(b_from_a.apply_each(index, points), b_from_a[index].apply(points))

@@ -94,7 +94,7 @@ class _Views:
         points = triangulate_dlt(self.rays[chosen], cam_from_world.matrix[image_idx[chosen]], offsets)
         xyz = points[self.tracks.track_idx]
         is_finite = np.asarray(np.isfinite(xyz).all(axis=-1))
-        in_cam = cam_from_world[image_idx].apply(np.where(is_finite[:, None], xyz, 0.0))
+        in_cam = cam_from_world.apply_each(image_idx, np.where(is_finite[:, None], xyz, 0.0))
         error = np.linalg.norm(project(self.images, image_idx, in_cam) - self.xy_px, axis=-1)
         return np.asarray(is_finite & (error <= MAX_ERROR_PX))
 

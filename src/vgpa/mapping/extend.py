@@ -124,11 +124,12 @@ def _grow(problem: Problem, model: Reconstruction, poses: Poses, fresh: Tracks, 
     seen = _observations_that_fit(problem, model, poses, wanted.max_error_px)
     points = triangulate(model.images, poses, problem.keypoints, fresh, wanted)
     tracks = _joined(model.tracks, seen)
-    error_px = model.error_px.copy()
-    touched = np.unique(seen[0])
-    errors = observation_errors_px(model.images, poses, problem.keypoints, tracks, model.xyz)
-    mean = np.bincount(tracks.track_idx, errors, len(tracks)) / np.maximum(tracks.lengths, 1)
-    error_px[touched] = np.where(np.isfinite(mean[touched]), mean[touched], error_px[touched])
+    is_touched = np.zeros(len(tracks), dtype=np.bool_)
+    is_touched[seen[0]] = True
+    touched, error_px = tracks.select(is_touched), model.error_px.copy()
+    errors = observation_errors_px(model.images, poses, problem.keypoints, touched, model.xyz[is_touched])
+    mean = np.bincount(touched.track_idx, errors, len(touched)) / np.maximum(touched.lengths, 1)
+    error_px[is_touched] = np.where(np.isfinite(mean), mean, error_px[is_touched])
     grown = replace(model, poses=poses, tracks=tracks, error_px=error_px)
     return with_points(grown, points)
 

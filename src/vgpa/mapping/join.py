@@ -85,7 +85,7 @@ def _agrees(
     """(num_ties,) whether the model's point appears at the keypoint in the other's image."""
     image = np.searchsorted(problem.keypoints.offsets, ties[0], side="right") - 1
     xyz = model_from_other.inverse().apply(model.xyz[ties[1]])
-    xyz_cam = other.poses.cam_from_world[image].apply(xyz)
+    xyz_cam = other.poses.cam_from_world.apply_each(image, xyz)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.linalg.norm(project(other.images, image, xyz_cam) - problem.keypoints.xy_px[ties[0]], axis=-1)
     return np.asarray(error <= max_error_px)

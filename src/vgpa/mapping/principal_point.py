@@ -17,10 +17,12 @@ from vgpa.config import MappingConfig
 from vgpa.mapping.triangulate import observation_errors_px
 from vgpa.scene import Keypoints, Reconstruction
 
-MAX_OFFSET = 0.05
+MAX_OFFSET = 0.03
 """Distance of a believable principal point from the image centre, in longer image sides."""
 LOSS_SCALE_PX = 1.0
 """Scale of the Huber loss by which models with and without the freedom are compared."""
+TOLERANCE = 1e-5
+"""Relative decrease of the cost at which they count as adjusted: one that is not yet would lose the comparison."""
 NUM_TRIAL_ITERATIONS = 4
 MIN_DECREASE = 0.02
 """Part of the cost that freeing principal points must remove. Surveyed scenes lose 3 to 5% of it and become five times
@@ -39,7 +41,7 @@ def explains_principal_point(
     used = np.bincount(sample.images.camera_idx[sample.poses.is_known], minlength=len(sample.images.cameras))
     if min_num is None or used.max() < min_num:
         return False
-    held_options = replace(options, loss="huber", loss_scale_px=LOSS_SCALE_PX)
+    held_options = replace(options, loss="huber", loss_scale_px=LOSS_SCALE_PX, tolerance=TOLERANCE)
     freed_options = replace(held_options, min_images_for_principal_point=min_num)
 
     def decrease(held: Reconstruction, freed: Reconstruction) -> float:

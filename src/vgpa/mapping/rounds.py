@@ -39,6 +39,8 @@ MIN_IMAGES_TO_HOLD = 3
 """Images of one camera from which on it is its lens that is uncertain, if it runs away, and not the images' poses."""
 MAX_ASPECT_CHANGE = 1.5
 """Pixels are known to be square, or how far they are not, better than by this factor."""
+PATIENCE = 0.3
+"""Factor on the tolerance of a round that frees principal points: they move far in steps that bring little."""
 COVER_RESERVE = 1.5
 """Tracks that are triangulated for a covering subset, over those that it needs: some of them turn out bad."""
 
@@ -96,7 +98,8 @@ def build_model(
     last = config.rounds[-1]
     options = given.options(last, model)
     if options.refine_intrinsics and explains_principal_point(_sample(model, given), keypoints, options, config):
-        options = replace(options, min_images_for_principal_point=config.min_images_for_principal_point)
+        min_num = config.min_images_for_principal_point
+        options = replace(options, min_images_for_principal_point=min_num, tolerance=PATIENCE * options.tolerance)
     model = _run_round(model, given, last, options)
     return model if last.min_num_covered is None else _with_all_points(model, given)
 

@@ -99,7 +99,7 @@ def observation_errors_px(
 ) -> FloatArray:
     """(num_obs,) reprojection error of each observation; infinite behind the camera or without a projection."""
     with np.errstate(invalid="ignore", over="ignore"):
-        xyz_cam = poses.cam_from_world[tracks.image_idx].apply(xyz[tracks.track_idx])
+        xyz_cam = poses.cam_from_world.apply_each(tracks.image_idx, xyz[tracks.track_idx])
         xy_px = project(images, tracks.image_idx, xyz_cam)
         error = np.linalg.norm(xy_px - observed_px(keypoints, tracks), axis=-1)
     return np.where(np.isfinite(error), error, np.inf)
