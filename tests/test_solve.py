@@ -13,6 +13,7 @@ from vgpa.config import Config
 from vgpa.errors import NoModelError
 from vgpa.evaluate.scores import score_poses
 from vgpa.geometry.rigid import Rigid
+from vgpa.geometry.rotation import rotation_angle_rad
 from vgpa.scene import ImageSet, ImageState, Keypoints, Matches, Problem, ViewGraph
 from vgpa.solve import register, solve
 from vgpa.stages import StageLog
@@ -84,6 +85,25 @@ def test_a_pair_beside_the_largest_group_gets_no_model(large: Truth) -> None:
     solution = solve(side_by_side(large.problem, pair.problem), quiet(), StageLog())
     assert len(solution.parts) == 1
     assert [solution.states[f"photo_{k:02d}.jpg"] for k in (8, 9)] == [ImageState.NOT_IN_COMPONENT] * 2
+
+
+def test_two_images_alone_get_a_model() -> None:
+    pair = make_problem(2, 100, noise_px=0.3, seed=3)
+    model = solve(pair.problem, quiet(), StageLog()).model
+    assert model.num_registered == 2
+    found, true = model.poses.cam_from_world.rotation, pair.cam_from_world.rotation
+    assert np.degrees(rotation_angle_rad(found[1] @ found[0].T, true[1] @ true[0].T)) < 0.2
+
+
+def test_a_later_group_has_the_lens_that_the_first_one_found(small: Truth, large: Truth) -> None:
+    """All images have one camera, whose focal length is given 10% too long."""
+    both = side_by_side(small.problem, large.problem)
+    wrong = replace(both.images.cameras[0], params=both.images.cameras[0].params * [1.1, 1.1, 1, 1])
+    config = quiet()
+    config = replace(config, mapping=replace(config.mapping, fix_intrinsics=False))
+    first, second = solve(replace(both, images=both.images.with_cameras((wrong,))), config, StageLog()).parts
+    assert first.model.images.cameras[0].params[0] == pytest.approx(both.images.cameras[0].params[0], rel=0.01)
+    np.testing.assert_array_equal(first.model.images.cameras[0].params, second.model.images.cameras[0].params)
 
 
 def test_a_group_whose_matches_are_wrong_leaves_the_other_model_alone(small: Truth, large: Truth) -> None:

@@ -133,16 +133,14 @@ class ReintegrateConfig:
 
     max_error_px: float = 12.0
     """Reprojection error at which a match to a point still agrees with a pose."""
-    min_num_inliers: int = 30
-    """Matches to points that must agree."""
-    min_inlier_ratio: float = 0.25
-    """Part of all its matches to points that must agree."""
-    min_num_clear_inliers: int = 4
-    """Matches that suffice where the next part of them agree, and where its verified pairs agree too."""
-    min_clear_inlier_ratio: float = 0.8
-    """Part of all its matches to points that must agree where they are few."""
+    min_agreeing: tuple[tuple[int, float], ...] = ((4, 0.8), (12, 0.6), (30, 0.25))
+    """Matches to points that must agree, and part of all its matches to points: the fewer, the larger a part."""
     max_rotation_error_deg: float = 5.0
     """Disagreement with the best third of the verified matches between it and registered neighbours."""
+
+    def are_enough(self, num: int, part: float) -> bool:
+        """Whether so many matches, which are this part of all, may speak for a place."""
+        return any(num >= min_num and part >= min_part for min_num, min_part in self.min_agreeing)
 
 
 @dataclass(frozen=True)

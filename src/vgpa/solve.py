@@ -27,7 +27,7 @@ from vgpa.mapping.reintegrate import reintegrate
 from vgpa.mapping.rounds import build_model, readjust
 from vgpa.mapping.safety import doubtful_cameras, remove_wrong_cameras
 from vgpa.mapping.triangulate import PointFilter, triangulate
-from vgpa.scene import ImageState, Poses, Problem, Reconstruction, Tracks, ViewGraph
+from vgpa.scene import Camera, ImageSet, ImageState, Poses, Problem, Reconstruction, Tracks, ViewGraph
 from vgpa.stages import StageLog
 
 MAX_MATCHES = 300
@@ -116,8 +116,10 @@ def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilt
     group, image_idx = largest_component(reliable)
     min_size = 2
     while len(image_idx) >= min_size:
+        images, known = _with_known_cameras(problem.images, parts)
+        left, group = (replace(p, images=images) for p in (_among(problem, is_left), group))
         try:
-            part = _solve_group(_among(problem, is_left), group, image_idx, config, log)
+            part = _solve_group(left, group, image_idx, known, config, log)
         except NoModelError as error:
             part, failure = None, failure or error
         if part is not None and part.model.num_registered >= min_size:
@@ -169,21 +171,36 @@ def evidence_of(problem: Problem) -> Evidence:
     return Evidence(thinned.matches, match_rays(thinned))
 
 
-def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64], config: Config, log: StageLog) -> Part:
+def _with_known_cameras(images: ImageSet, parts: list[Part]) -> tuple[ImageSet, tuple[int, ...]]:
+    """The images with the intrinsics that models have found already, and the cameras that have them."""
+    known: dict[int, Camera] = {}
+    for part in parts:
+        model = part.model
+        for k in np.unique(model.images.camera_idx[model.poses.is_known]).tolist():
+            known.setdefault(k, model.images.cameras[k])
+    return images.with_cameras(tuple(known.get(k, camera) for k, camera in enumerate(images.cameras))), tuple(known)
+
+
+def _solve_group(
+    problem: Problem,
+    group: Problem,
+    image_idx: NDArray[np.int64],
+    known_cameras: tuple[int, ...],
+    config: Config,
+    log: StageLog,
+) -> Part:
     """The model of one connected group.
 
     Args:
         problem: all verified pairs of images that are in no other model.
         group: the group's reliable edges; image_idx: its images.
+        known_cameras: cameras whose intrinsics another model has told.
     """
     with log.stage("average poses"):
         predicted, averaged = _average(group, image_idx, config)
     trusted = group.select_edges(averaged.is_edge_kept)
-    with log.stage("build tracks"):
-        tracks = build_tracks(trusted, config.graph)
-    with log.stage("bundle adjust"):
-        poses = averaged.poses.scatter(image_idx, len(problem.images))
-        built = build_model(problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
+    poses = averaged.poses.scatter(image_idx, len(problem.images))
+    built, tracks = _build(trusted, poses, known_cameras, config, log)
     with log.stage("check cameras"):
         model = remove_wrong_cameras(problem, built)
         seen = built.poses.is_known
@@ -196,6 +213,24 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
             model = remove_wrong_cameras(problem, extended)
             seen = seen | extended.poses.is_known
     return Part(model, image_idx, group.view_graph, averaged, tracks, seen & ~model.poses.is_known, predicted)
+
+
+def _build(
+    problem: Problem, poses: Poses, known_cameras: tuple[int, ...], config: Config, log: StageLog
+) -> tuple[Reconstruction, Tracks]:
+    """The model under averaged poses, and its tracks: those of two images too, if longer ones do not carry a model."""
+
+    def build(min_length: int) -> tuple[Reconstruction, Tracks]:
+        with log.stage("build tracks"):
+            tracks = build_tracks(problem, replace(config.graph, min_track_length=min_length))
+        images, keypoints, mapping = problem.images, problem.keypoints, config.mapping
+        with log.stage("bundle adjust"):
+            return build_model(images, poses, keypoints, tracks, mapping, config.num_threads, known_cameras), tracks
+
+    try:
+        return build(config.graph.min_track_length)
+    except NoModelError:
+        return build(2)
 
 
 def _add(

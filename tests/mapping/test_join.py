@@ -111,4 +111,4 @@ def test_many_views_of_two_points_are_not_clear(truth: Truth, pair: tuple[Recons
     is_seen = np.isin(problem.matches.keypoint_idx[:, 0], [3, 4])
     offsets = np.concatenate([[0], np.cumsum(np.bincount(problem.matches.edge_idx[is_seen]))])
     few = replace(problem, matches=Matches(offsets, problem.matches.keypoint_idx[is_seen]))
-    assert joint_poses(few, first, second, ReintegrateConfig(min_num_inliers=100)) is None
+    assert joint_poses(few, first, second, ReintegrateConfig()) is None

@@ -95,7 +95,7 @@ def test_an_unknown_focal_length_is_found_with_the_pose(truth: Truth, partial: R
 
 
 def test_an_image_without_enough_points_stays_lost(truth: Truth, partial: Reconstruction) -> None:
-    poses = find_lost_poses(truth.problem, partial, ReintegrateConfig(min_num_inliers=1000, min_num_clear_inliers=1000))
+    poses = find_lost_poses(truth.problem, partial, ReintegrateConfig(min_agreeing=((1000, 0.25),)))
     np.testing.assert_array_equal(poses.is_known, ~LOST)
 
 
@@ -138,7 +138,7 @@ def test_many_weak_edges_that_are_wrong_do_not_outvote_a_strong_one(truth: Truth
         num_inliers=np.where(weak, 15, graph.num_inliers),
     )
     spoiled_problem = make_matches_wrong(replace(truth.problem, view_graph=spoiled), weak)
-    assert find_lost_poses(spoiled_problem, partial, ReintegrateConfig(min_inlier_ratio=0.1)).is_known[9]
+    assert find_lost_poses(spoiled_problem, partial, ReintegrateConfig(min_agreeing=((30, 0.1),))).is_known[9]
 
 
 def test_an_image_cut_off_by_its_edges_comes_back_in_a_whole_run(truth: Truth) -> None:

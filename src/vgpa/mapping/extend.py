@@ -12,12 +12,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vgpa.colmap.bundle import BundleOptions, bundle_adjust
+from vgpa.colmap.bundle import BundleOptions
 from vgpa.config import Config
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rotation import FloatArray, IntArray
 from vgpa.mapping.agreement import disagreement_deg
 from vgpa.mapping.cover import covering_tracks
+from vgpa.mapping.lenses import adjust_believably
 from vgpa.mapping.triangulate import PointFilter, Points, observation_errors_px, triangulate
 from vgpa.scene import Poses, Problem, Reconstruction, Tracks
 
@@ -174,4 +175,4 @@ def _settle(model: Reconstruction, problem: Problem, is_new: NDArray[np.bool_], 
     options = BundleOptions(
         "huber", SETTLING_SCALE_PX, last.tolerance, last.max_iterations, is_free, config.num_threads
     )
-    return bundle_adjust(model.select_points(chosen), problem.keypoints, options, free_images=is_new)
+    return adjust_believably(model.select_points(chosen), problem.keypoints, options, model.images, free_images=is_new)

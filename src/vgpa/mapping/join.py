@@ -21,8 +21,8 @@ from vgpa.mapping.agreement import common_disagreement_deg
 from vgpa.mapping.extend import point_of_keypoint
 from vgpa.scene import Poses, Problem, Reconstruction
 
-MIN_NUM_CLEAR_POINTS = 8
-"""Points that are enough where nearly all their ties agree. Three fix a similarity; the others speak for it."""
+MIN_NUM_POINTS = 8
+"""Points that must agree in any case. Three fix a similarity; the others speak for it."""
 
 
 def joint_poses(
@@ -30,7 +30,7 @@ def joint_poses(
 ) -> Poses | None:
     """The model's poses and the other's in the model's world; None if the two do not agree. No image is in both."""
     ties = _ties(problem, model, other)
-    if ties.shape[1] < MIN_NUM_CLEAR_POINTS:
+    if ties.shape[1] < MIN_NUM_POINTS:
         return None
     agrees = np.ones(ties.shape[1], dtype=np.bool_)
     for _ in range(2):  # the second time without the ties that the first contradicts
@@ -46,11 +46,9 @@ def joint_poses(
 
 
 def _are_enough(ties: IntArray, agrees: BoolArray, config: ReintegrateConfig) -> bool:
-    """Whether many ties agree, or nearly all of those of a few points."""
-    part, num_points = agrees.mean(), len(np.unique(ties[2, agrees]))
-    are_many = agrees.sum() >= config.min_num_inliers and part >= config.min_inlier_ratio
-    are_clear = num_points >= MIN_NUM_CLEAR_POINTS and part >= config.min_clear_inlier_ratio
-    return bool(are_many or are_clear)
+    """Whether the points of agreeing ties are enough for a group as they would be for an image."""
+    num_points = len(np.unique(ties[2, agrees]))
+    return num_points >= MIN_NUM_POINTS and config.are_enough(num_points, float(agrees.mean()))
 
 
 def with_cameras_of(model: Reconstruction, other: Reconstruction) -> Reconstruction:

@@ -22,6 +22,9 @@ from vgpa.mapping.extend import extend_model, links_to_points
 from vgpa.mapping.short_tracks import add_short_tracks
 from vgpa.scene import Poses, Problem, Reconstruction
 
+SURE = (30, 0.8)
+"""Matches to points that agree, and part of all, from which on the view graph is not asked."""
+
 
 def reintegrate(problem: Problem, model: Reconstruction, config: Config) -> Reconstruction:
     """The model with every lost image that finds its place among the points, in passes until none does.
@@ -55,7 +58,7 @@ def place_images(problem: Problem, model: Reconstruction, links: IntArray, confi
     wanted = config.mapping.reintegrate or ReintegrateConfig()
     num_links = np.bincount(links[0], minlength=len(model.images))
     for image_idx in np.argsort(-num_links, kind="stable").tolist():
-        if num_links[image_idx] < wanted.min_num_clear_inliers:
+        if not wanted.are_enough(int(num_links[image_idx]), 1.0):
             break
         camera_idx = model.images.camera_idx[image_idx]
         is_alone = not model.poses.is_known[model.images.camera_idx == camera_idx].any()
@@ -79,16 +82,13 @@ def _is_believable(
     wanted: ReintegrateConfig,
 ) -> bool:
     """Many points that nearly all agree need no second opinion; otherwise the view graph must agree too."""
-    are_many, are_clear = num_inliers >= wanted.min_num_inliers, inlier_ratio >= wanted.min_clear_inlier_ratio
-    if are_many and are_clear:
+    if num_inliers >= SURE[0] and inlier_ratio >= SURE[1]:
         return True
-    is_enough = (
-        inlier_ratio >= wanted.min_inlier_ratio
-        if are_many
-        else are_clear and num_inliers >= wanted.min_num_clear_inliers
-    )
     own = problem.select_edges(np.asarray((problem.view_graph.edge_index == image_idx).any(axis=0)))
-    return is_enough and common_disagreement_deg(own, placed) <= wanted.max_rotation_error_deg
+    return (
+        wanted.are_enough(num_inliers, inlier_ratio)
+        and common_disagreement_deg(own, placed) <= wanted.max_rotation_error_deg
+    )
 
 
 def _with_image(model: Reconstruction, image_idx: int, placed: Resection) -> Reconstruction:

@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vgpa.colmap.bundle import BundleOptions, bundle_adjust
-from vgpa.colmap.cameras import focal_change, has_believable_focal
+from vgpa.colmap.bundle import BundleOptions
 from vgpa.config import BundleRound, MappingConfig
 from vgpa.errors import NoModelError
 from vgpa.mapping.cover import covering_tracks, sampled_tracks, well_supported_images
 from vgpa.mapping.extend import without_images
+from vgpa.mapping.lenses import adjust_believably, lost_lenses, with_given_lenses
 from vgpa.mapping.principal_point import explains_principal_point
 from vgpa.mapping.triangulate import PointFilter, Points, keep_good, observation_errors_px, triangulate
-from vgpa.scene import Camera, ImageSet, Keypoints, Poses, Reconstruction, Tracks
+from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
 from vgpa.stages import advance
 
 MAX_COARSE_ERROR_PX, MAX_COARSE_SCALE_PX = 1000.0, 100.0
@@ -37,8 +36,6 @@ NUM_SAMPLED, SEED = 10_000, 0
 """Observations that tell whether principal points are to be free, and the seed by which they are drawn."""
 MIN_IMAGES_TO_HOLD = 3
 """Images of one camera from which on it is its lens that is uncertain, if it runs away, and not the images' poses."""
-MAX_ASPECT_CHANGE = 1.5
-"""Pixels are known to be square, or how far they are not, better than by this factor."""
 PATIENCE = 0.3
 """Factor on the tolerance of a round that frees principal points: they move far in steps that bring little."""
 COVER_RESERVE = 1.5
@@ -54,6 +51,7 @@ class _Given:
     tracks: Tracks
     config: MappingConfig
     num_threads: int
+    held_cameras: tuple[int, ...] = ()
 
     def wanted(self, settings: BundleRound) -> PointFilter:
         """What a point must satisfy in this round."""
@@ -72,6 +70,7 @@ class _Given:
             settings.max_iterations,
             settings.refine_intrinsics and not self.config.fix_intrinsics,
             self.num_threads,
+            held_cameras=self.held_cameras,
         )
 
 
@@ -82,9 +81,10 @@ def build_model(
     tracks: Tracks,
     config: MappingConfig,
     num_threads: int,
+    held_cameras: tuple[int, ...] = (),
 ) -> Reconstruction:
-    """The model that the tracks support, from approximate poses."""
-    given = _Given(images, keypoints, tracks, config, num_threads)
+    """The model that the tracks support, from approximate poses. Intrinsics of `held_cameras` stay as they are."""
+    given = _Given(images, keypoints, tracks, config, num_threads, held_cameras)
     model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
     rounds = (*_coarse_rounds(model, given), *config.rounds[:-1])
     for number, settings in enumerate(rounds):
@@ -154,7 +154,8 @@ def _run_round(model: Reconstruction, given: _Given, settings: BundleRound, opti
 
 def _adjust(model: Reconstruction, given: _Given, settings: BundleRound, options: BundleOptions) -> Reconstruction:
     """The model after bundle adjustment, without what then does not fit."""
-    model = _drop_lost_cameras(_adjust_believably(model, given, options), given.images)
+    model = adjust_believably(model, given.keypoints, options, given.images, MIN_IMAGES_TO_HOLD)
+    model = _drop_lost_cameras(model, given.images)
     wanted = given.wanted(settings)
     points = keep_good(model.images, model.poses, given.keypoints, model.tracks, model.xyz, wanted)
     model = _drop_weak_images(_model(model.images, model.poses, points), given.config)
@@ -200,44 +201,12 @@ def _model(images: ImageSet, poses: Poses, points: Points) -> Reconstruction:
     return Reconstruction(images, poses, points.xyz, points.tracks, points.error_px, grey)
 
 
-def _adjust_believably(model: Reconstruction, given: _Given, options: BundleOptions) -> Reconstruction:
-    """The model after bundle adjustment; a lens of several photos that ran away in it is held as it was given instead.
-
-    Photos of a turntable, say, hardly tell a focal length from another one.
-    """
-    adjusted = bundle_adjust(model, given.keypoints, options)
-    num_images = np.bincount(model.images.camera_idx[model.poses.is_known], minlength=len(model.images.cameras))
-    is_held = _lost_lenses(adjusted.images, given.images) & (num_images >= MIN_IMAGES_TO_HOLD)
-    if not is_held.any():
-        return adjusted
-    images = _with_given_lenses(model.images, given.images, is_held)
-    held = tuple(np.flatnonzero(is_held).tolist())
-    return bundle_adjust(replace(model, images=images), given.keypoints, replace(options, held_cameras=held))
-
-
-def _lost_lenses(images: ImageSet, given: ImageSet) -> NDArray[np.bool_]:
-    """(num_cameras,) whether a focal length ran away from a believable one, or on one axis from the other."""
-
-    def is_lost(old: Camera, new: Camera) -> bool:
-        change = focal_change(old, new)
-        is_skewed = len(change) > 1 and not change.max() <= MAX_ASPECT_CHANGE * change.min()
-        return has_believable_focal(old) and (is_skewed or not has_believable_focal(new))
-
-    return np.array([is_lost(old, new) for old, new in zip(given.cameras, images.cameras, strict=True)])
-
-
-def _with_given_lenses(images: ImageSet, given: ImageSet, which: NDArray[np.bool_]) -> ImageSet:
-    """The images with some of the cameras as they were given."""
-    both = zip(given.cameras, images.cameras, which, strict=True)
-    return images.with_cameras(tuple(old if back else new for old, new, back in both))
-
-
 def _drop_lost_cameras(model: Reconstruction, given: ImageSet) -> Reconstruction:
     """Without the images whose focal length ran away in an adjustment; it becomes again what it was given as."""
-    is_lost = _lost_lenses(model.images, given)
+    is_lost = lost_lenses(model.images, given)
     if not is_lost.any():
         return model
-    images = _with_given_lenses(model.images, given, is_lost)
+    images = with_given_lenses(model.images, given, is_lost)
     return replace(without_images(model, is_lost[images.camera_idx]), images=images)
 
 

@@ -1,0 +1,64 @@
+"""Lenses that run away in an adjustment are held; the others are found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.synthetic import Truth, make_problem
+from vgpa.colmap.bundle import BundleOptions
+from vgpa.config import GraphConfig
+from vgpa.frontend.tracks import build_tracks
+from vgpa.mapping.lenses import adjust_believably, lost_lenses, with_given_lenses
+from vgpa.scene import Keypoints, Poses, Reconstruction
+
+FREE = BundleOptions("huber", 1.0, 1e-6, 100, refine_intrinsics=True, num_threads=1)
+
+
+@pytest.fixture(scope="module")
+def truth() -> Truth:
+    return make_problem(6, 80, noise_px=0.3)
+
+
+@pytest.fixture(scope="module")
+def model(truth: Truth) -> Reconstruction:
+    tracks = build_tracks(truth.problem, GraphConfig())
+    grey = np.full((len(tracks), 3), 128, dtype=np.uint8)
+    poses = Poses.of_all(truth.cam_from_world)
+    return Reconstruction(truth.problem.images, poses, truth.xyz, tracks, np.zeros(len(tracks)), grey)
+
+
+def stretched(truth: Truth, factor: float) -> Keypoints:
+    """The keypoints of a lens whose focal length along x is so many times longer."""
+    cx = truth.problem.images.cameras[0].params[2]
+    xy_px = truth.problem.keypoints.xy_px.copy()
+    xy_px[:, 0] = cx + factor * (xy_px[:, 0] - cx)
+    return replace(truth.problem.keypoints, xy_px=xy_px)
+
+
+def test_a_lens_that_lenses_have_is_found(truth: Truth, model: Reconstruction) -> None:
+    given = model.images.cameras[0].params
+    adjusted = adjust_believably(model, stretched(truth, 1.2), FREE, model.images)
+    np.testing.assert_allclose(adjusted.images.cameras[0].params[:2], given[:2] * [1.2, 1], rtol=0.01)
+
+
+def test_a_lens_that_runs_away_is_held_as_it_was_given(truth: Truth, model: Reconstruction) -> None:
+    adjusted = adjust_believably(model, stretched(truth, 2.5), FREE, model.images)
+    np.testing.assert_array_equal(adjusted.images.cameras[0].params, model.images.cameras[0].params)
+    assert not np.array_equal(adjusted.poses.cam_from_world.translation, model.poses.cam_from_world.translation)
+
+
+def test_a_lens_of_too_few_images_is_let_go(truth: Truth, model: Reconstruction) -> None:
+    adjusted = adjust_believably(model, stretched(truth, 2.5), FREE, model.images, min_num_images=7)
+    assert adjusted.images.cameras[0].params[0] > 1.5 * model.images.cameras[0].params[0]
+
+
+@pytest.mark.parametrize(("factors", "is_lost"), [((1, 1), False), ((3, 3), False), ((20, 20), True), ((-1, -1), True)])
+def test_lost_is_what_no_lens_has(model: Reconstruction, factors: tuple[float, float], is_lost: bool) -> None:
+    camera = model.images.cameras[0]
+    found = model.images.with_cameras((replace(camera, params=camera.params * [*factors, 1, 1]),))
+    assert lost_lenses(found, model.images).tolist() == [is_lost]
+    back = with_given_lenses(found, model.images, np.array([True]))
+    np.testing.assert_array_equal(back.cameras[0].params, camera.params)
