@@ -165,7 +165,8 @@ def _quantile_by_group(
     group: NDArray[np.int64], values: FloatArray, weights: FloatArray, num_groups: int, quantile: float
 ) -> FloatArray:
     """(num_groups,) smallest value of each group that this part of its weight stays below; NaN for empty groups."""
-    order = np.lexsort((values, group))
+    order = np.argsort(values)
+    order = order[np.argsort(group[order], kind="stable")]
     group, values, weights = group[order], values[order], weights[order]
     total = np.bincount(group, weights, num_groups)
     before = np.cumsum(total) - total
