@@ -15,7 +15,7 @@ from vgpa.evaluate.scores import score_poses
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import rotation_angle_rad
 from vgpa.scene import ImageSet, ImageState, Keypoints, Matches, Problem, ViewGraph
-from vgpa.solve import register, solve
+from vgpa.solve import READJUST_GROWTH, register, solve
 from vgpa.stages import StageLog
 
 
@@ -95,8 +95,12 @@ def test_two_images_alone_get_a_model() -> None:
     assert np.degrees(rotation_angle_rad(found[1] @ found[0].T, true[1] @ true[0].T)) < 0.2
 
 
-def test_a_later_group_has_the_lens_that_the_first_one_found(small: Truth, large: Truth) -> None:
+@pytest.mark.parametrize("growth", [READJUST_GROWTH, 0.0], ids=["", "adjusted once more"])
+def test_a_later_group_has_the_lens_that_the_first_one_found(
+    small: Truth, large: Truth, growth: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All images have one camera, whose focal length is given 10% too long."""
+    monkeypatch.setattr("vgpa.solve.READJUST_GROWTH", growth)
     both = side_by_side(small.problem, large.problem)
     wrong = replace(both.images.cameras[0], params=both.images.cameras[0].params * [1.1, 1.1, 1, 1])
     config = quiet()
@@ -104,6 +108,18 @@ def test_a_later_group_has_the_lens_that_the_first_one_found(small: Truth, large
     first, second = solve(replace(both, images=both.images.with_cameras((wrong,))), config, StageLog()).parts
     assert first.model.images.cameras[0].params[0] == pytest.approx(both.images.cameras[0].params[0], rel=0.01)
     np.testing.assert_array_equal(first.model.images.cameras[0].params, second.model.images.cameras[0].params)
+
+
+def test_one_image_of_a_camera_does_not_tell_its_lens_to_others(small: Truth, large: Truth) -> None:
+    """Camera 1 took one image of the first group and all of the second."""
+    both = side_by_side(small.problem, large.problem)
+    camera_idx = np.where(np.arange(13) < 6, 1, 0)
+    images = replace(both.images, camera_idx=camera_idx, cameras=both.images.cameras * 2)
+    config = quiet()
+    config = replace(config, mapping=replace(config.mapping, fix_intrinsics=False))
+    first, second = solve(replace(both, images=images), config, StageLog()).parts
+    assert first.model.poses.is_known[5]
+    assert not np.array_equal(first.model.images.cameras[1].params, second.model.images.cameras[1].params)
 
 
 def test_a_group_whose_matches_are_wrong_leaves_the_other_model_alone(small: Truth, large: Truth) -> None:

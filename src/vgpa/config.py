@@ -155,6 +155,8 @@ class MappingConfig:
     """Images that see fewer points are dropped."""
     fix_intrinsics: bool = False
     """Keep every camera's intrinsics as they are."""
+    held_cameras: tuple[int, ...] = ()
+    """Cameras, counted from 0 in the order of their ids, whose intrinsics stay as they are."""
     reintegrate: ReintegrateConfig | None = ReintegrateConfig()
     """Try to place lost images among the finished points; None leaves them out."""
     min_images_for_principal_point: int | None = 8

@@ -32,6 +32,8 @@ from vgpa.stages import StageLog
 
 MAX_MATCHES = 300
 """About so many matches of an edge tell its direction as well as all of them, beside the errors of rotations."""
+MIN_IMAGES_TO_TELL = 3
+"""Images of a camera in a finished model from which on its intrinsics are known to later groups."""
 MIN_GROUP_SIZE = 3
 """Images that a group beside the largest must have, and register, to get a model of its own."""
 
@@ -118,8 +120,9 @@ def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilt
     while len(image_idx) >= min_size:
         images, known = _with_known_cameras(problem.images, parts)
         left, group = (replace(p, images=images) for p in (_among(problem, is_left), group))
+        held = replace(config, mapping=replace(config.mapping, held_cameras=config.mapping.held_cameras + known))
         try:
-            part = _solve_group(left, group, image_idx, known, config, log)
+            part = _solve_group(left, group, image_idx, held, log)
         except NoModelError as error:
             part, failure = None, failure or error
         if part is not None and part.model.num_registered >= min_size:
@@ -172,35 +175,33 @@ def evidence_of(problem: Problem) -> Evidence:
 
 
 def _with_known_cameras(images: ImageSet, parts: list[Part]) -> tuple[ImageSet, tuple[int, ...]]:
-    """The images with the intrinsics that models have found already, and the cameras that have them."""
+    """The images with the intrinsics that models of enough images have told already, and the cameras that have them."""
     known: dict[int, Camera] = {}
     for part in parts:
         model = part.model
-        for k in np.unique(model.images.camera_idx[model.poses.is_known]).tolist():
+        num_images = np.bincount(model.images.camera_idx[model.poses.is_known], minlength=len(images.cameras))
+        for k in np.flatnonzero(num_images >= MIN_IMAGES_TO_TELL).tolist():
             known.setdefault(k, model.images.cameras[k])
     return images.with_cameras(tuple(known.get(k, camera) for k, camera in enumerate(images.cameras))), tuple(known)
 
 
-def _solve_group(
-    problem: Problem,
-    group: Problem,
-    image_idx: NDArray[np.int64],
-    known_cameras: tuple[int, ...],
-    config: Config,
-    log: StageLog,
-) -> Part:
+def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64], config: Config, log: StageLog) -> Part:
     """The model of one connected group.
 
     Args:
         problem: all verified pairs of images that are in no other model.
         group: the group's reliable edges; image_idx: its images.
-        known_cameras: cameras whose intrinsics another model has told.
     """
     with log.stage("average poses"):
         predicted, averaged = _average(group, image_idx, config)
     trusted = group.select_edges(averaged.is_edge_kept)
-    poses = averaged.poses.scatter(image_idx, len(problem.images))
-    built, tracks = _build(trusted, poses, known_cameras, config, log)
+    with log.stage("build tracks"):
+        # Two images have no tracks of three.
+        min_length = min(config.graph.min_track_length, len(image_idx))
+        tracks = build_tracks(trusted, replace(config.graph, min_track_length=min_length))
+    with log.stage("bundle adjust"):
+        poses = averaged.poses.scatter(image_idx, len(problem.images))
+        built = build_model(problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
     with log.stage("check cameras"):
         model = remove_wrong_cameras(problem, built)
         seen = built.poses.is_known
@@ -213,24 +214,6 @@ def _solve_group(
             model = remove_wrong_cameras(problem, extended)
             seen = seen | extended.poses.is_known
     return Part(model, image_idx, group.view_graph, averaged, tracks, seen & ~model.poses.is_known, predicted)
-
-
-def _build(
-    problem: Problem, poses: Poses, known_cameras: tuple[int, ...], config: Config, log: StageLog
-) -> tuple[Reconstruction, Tracks]:
-    """The model under averaged poses, and its tracks: those of two images too, if longer ones do not carry a model."""
-
-    def build(min_length: int) -> tuple[Reconstruction, Tracks]:
-        with log.stage("build tracks"):
-            tracks = build_tracks(problem, replace(config.graph, min_track_length=min_length))
-        images, keypoints, mapping = problem.images, problem.keypoints, config.mapping
-        with log.stage("bundle adjust"):
-            return build_model(images, poses, keypoints, tracks, mapping, config.num_threads, known_cameras), tracks
-
-    try:
-        return build(config.graph.min_track_length)
-    except NoModelError:
-        return build(2)
 
 
 def _add(

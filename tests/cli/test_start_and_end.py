@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,12 +36,14 @@ def work(*args):
     threading.Timer(0.2, print, ["thread is done"]).start()
     {ending}
 cli.run = work
-cli.main([])
+cli.main()
 """
 
 
 def run_code(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    """What a program prints into a pipe, which Python buffers unless it is told not to."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment)
 
 
 class TestLoading:
@@ -86,7 +89,7 @@ class TestEnd:
         assert done.stdout.splitlines()[1:] == ["thread is done", "last words", "taken apart"]
 
     def test_a_reader_that_has_seen_enough(self) -> None:
-        code = "from vgpa import cli\ncli.run = lambda args: print('x' * 100) or 0\ncli.main([])"
+        code = "from vgpa import cli\ncli.run = lambda args: print('x' * 100) or 0\ncli.main()"
         process = subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, env={"PATH": ""})
         assert process.stdout is not None
         process.stdout.close()
@@ -96,9 +99,20 @@ class TestEnd:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
     def test_a_disk_that_is_full(self) -> None:
-        code = "from vgpa import cli\ncli.run = lambda args: print('x' * 100) or 0\ncli.main([])"
+        code = "from vgpa import cli\ncli.run = lambda args: print('x' * 100) or 0\ncli.main()"
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=-1, env={"PATH": ""})
         assert done.returncode == 3
         assert done.stderr.startswith(b"vgpa: The result cannot be printed (")
         assert done.stderr.count(b"\n") == 1
+
+    def test_a_program_that_calls_the_command_goes_on_afterwards(self) -> None:
+        code = "from vgpa import cli\ntry: cli.main(['--version'])\nexcept SystemExit: print('and on')\n"
+        done = run_code(code + "raise SystemExit(7)")
+        assert done.stdout.endswith("and on\n")
+        assert done.returncode == 7
+
+    def test_help_into_a_closed_pipe_is_no_error(self) -> None:
+        command = f"'{sys.executable}' -m vgpa map --help | true; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")

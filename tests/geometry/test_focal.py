@@ -38,6 +38,15 @@ def test_votes_do_not_depend_on_the_scale_of_a_fundamental_matrix() -> None:
     )
 
 
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_tiny_and_huge_matrices_vote_alike_and_none_does_not(scale: float) -> None:
+    fundamental = essential_matrices(5, seed=1)
+    both = np.ones(5, dtype=bool), np.ones(5, dtype=bool)
+    votes = focal_votes(fundamental, *both, CANDIDATES)
+    np.testing.assert_allclose(focal_votes(scale * fundamental, *both, CANDIDATES), votes, atol=1e-6)
+    assert (focal_votes(0 * fundamental, *both, CANDIDATES) == 0).all()
+
+
 def test_votes_are_what_the_singular_values_say() -> None:
     fundamental = essential_matrices(6, seed=2) @ np.diag([1 / 700, 1 / 900, 1.0])
     is_i, is_j = np.arange(6) % 2 == 0, np.arange(6) > 2

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 
@@ -58,10 +59,17 @@ VERBS = {
 
 
 def main(args: list[str] | None = None) -> None:
-    """Entry point of the `vgpa` command."""
+    """Entry point of the `vgpa` command; with arguments, the same for a program that goes on afterwards."""
     codes: list[int] = []
-    atexit.register(_end_at_once, codes)  # the first that is registered is the last that is called
-    code = _flushed(run(args))
+    if args is None:
+        atexit.register(_end_at_once, codes)  # the first that is registered is the last that is called
+    try:
+        code = run(args)
+    except SystemExit as end:  # the parser has printed help
+        if not isinstance(end.code, int):
+            raise
+        code = end.code
+    code = _flushed(code)
     if code == INTERRUPTED:  # what libraries do at the end of a process can take seconds, and nobody wants to wait now
         os._exit(code)
     codes.append(code)
@@ -71,12 +79,12 @@ def main(args: list[str] | None = None) -> None:
 def run(args: list[str] | None = None) -> int:
     """Run one command and give back its exit code: 0, or the code of the error it ended with."""
     args = sys.argv[1:] if args is None else args
-    if args == ["--version"]:
-        from importlib.metadata import version
-
-        print(f"vgpa {version('vgpa')}")
-        return 0
     try:
+        if args == ["--version"]:
+            from importlib.metadata import version
+
+            print(f"vgpa {version('vgpa')}")
+            return 0
         require_memory()
         if args[:1] == ["train"]:  # its options are read by the parser that also works without this room
             return int(_load("train")(*args[1:]))
@@ -113,7 +121,10 @@ def _end_at_once(codes: list[int]) -> None:
     Python would go on to take its modules apart, object by object, before the system takes back all memory anyway.
     """
     if codes:
-        os._exit(codes[0])
+        code = _flushed(codes[0])
+        with suppress(OSError, AttributeError):  # there may be no stderr
+            sys.stderr.flush()
+        os._exit(code)
 
 
 def _parse_and_call(args: list[str]) -> int:

@@ -144,6 +144,6 @@ def _refuse_unknown(options: list[str], known: set[str], parser: _Parser) -> Non
     """argparse would first ask for what is missing, though a mistyped option may be the reason that it is."""
     for word in options:
         name = word.partition("=")[0] if word.startswith("--") else word[:2]
-        is_option = len(word) > 1 and word[0] == "-" and not (word[1].isdigit() or word[1] == ".")
+        is_option = len(word) > 1 and word[0] == "-" and " " not in word and not (word[1].isdigit() or word[1] == ".")
         if is_option and name not in known:
             parser.error(f"{name} is no option of {parser.prog}", suggest(name, known))

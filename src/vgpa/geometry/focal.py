@@ -33,6 +33,8 @@ def focal_votes(centred_F: FloatArray, is_i: FloatArray, is_j: FloatArray, focal
     Returns:
         (num_candidates, num_pairs) votes in 0..1.
     """
+    norm = np.linalg.norm(centred_F, axis=(-2, -1))
+    centred_F = centred_F / np.where(norm > 0, norm, 1.0)[:, None, None]
     f_i, f_j = (np.where(is_own, focal[:, None], 1.0) for is_own in (is_i, is_j))
     cofactors: FloatArray = np.cross(np.roll(centred_F, -1, axis=-2), np.roll(centred_F, -2, axis=-2))
     total = _squared_norm(centred_F, (f_j, f_j, np.ones_like(f_j)), (f_i, f_i, np.ones_like(f_i)))
@@ -40,7 +42,7 @@ def focal_votes(centred_F: FloatArray, is_i: FloatArray, is_j: FloatArray, focal
     s1_s2 = np.sqrt(_squared_norm(cofactors, (f_j, f_j, f_j**2), (f_i, f_i, f_i**2)))
     # (s1 - s2) / (s1 + s2), from which 1 - s2 / s1.
     contrast = np.sqrt(np.maximum(total - 2 * s1_s2, 0) / np.maximum(total + 2 * s1_s2, 1e-300))
-    return np.asarray(np.exp(-2 * contrast / (1 + contrast) / TOLERANCE))
+    return np.where(norm > 0, np.exp(-2 * contrast / (1 + contrast) / TOLERANCE), 0.0)
 
 
 def _squared_norm(matrix: FloatArray, rows: Sequence[FloatArray], cols: Sequence[FloatArray]) -> FloatArray:

@@ -173,6 +173,12 @@ def _settle(model: Reconstruction, problem: Problem, is_new: NDArray[np.bool_], 
     last = config.mapping.rounds[-1]
     is_free = not config.mapping.fix_intrinsics
     options = BundleOptions(
-        "huber", SETTLING_SCALE_PX, last.tolerance, last.max_iterations, is_free, config.num_threads
+        "huber",
+        SETTLING_SCALE_PX,
+        last.tolerance,
+        last.max_iterations,
+        is_free,
+        config.num_threads,
+        held_cameras=config.mapping.held_cameras,
     )
     return adjust_believably(model.select_points(chosen), problem.keypoints, options, model.images, free_images=is_new)

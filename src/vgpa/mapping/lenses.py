@@ -1,7 +1,8 @@
 """Bundle adjustment that does not let lenses run away.
 
 Photos of a turntable, or a single photo of a flat wall, hardly tell a focal length from another one: an adjustment may
-then follow a valley to lenses that no camera has. Such a lens is held, and the adjustment is done once more.
+then follow a valley to lenses that no camera has. Such lenses are held, and the adjustment is done once more, but only
+once: whoever calls looks at what a second one has lost.
 """
 
 from __future__ import annotations

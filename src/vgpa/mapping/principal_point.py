@@ -39,7 +39,9 @@ def explains_principal_point(
     """
     min_num = config.min_images_for_principal_point
     used = np.bincount(sample.images.camera_idx[sample.poses.is_known], minlength=len(sample.images.cameras))
-    if min_num is None or used.max() < min_num:
+    is_free = used >= (np.inf if min_num is None else min_num)
+    is_free[list(options.held_cameras)] = False
+    if not is_free.any():
         return False
     held_options = replace(options, loss="huber", loss_scale_px=LOSS_SCALE_PX, tolerance=TOLERANCE)
     freed_options = replace(held_options, min_images_for_principal_point=min_num)
@@ -53,7 +55,7 @@ def explains_principal_point(
     if decrease(held, freed) < MIN_DECREASE / 2:
         return False
     held, freed = bundle_adjust(held, keypoints, held_options), bundle_adjust(freed, keypoints, freed_options)
-    is_far = max(map(principal_point_offset, freed.images.cameras)) > MAX_OFFSET
+    is_far = max(principal_point_offset(freed.images.cameras[k]) for k in np.flatnonzero(is_free)) > MAX_OFFSET
     return not is_far and decrease(held, freed) >= MIN_DECREASE
 
 

@@ -64,7 +64,8 @@ def place_images(problem: Problem, model: Reconstruction, links: IntArray, confi
         is_alone = not model.poses.is_known[model.images.camera_idx == camera_idx].any()
         _, keypoint, point = links[:, links[0] == image_idx]
         xy_px, xyz = problem.keypoints.xy_px[keypoint], model.xyz[point]
-        is_free = is_alone and not config.mapping.fix_intrinsics
+        is_held = config.mapping.fix_intrinsics or camera_idx in config.mapping.held_cameras
+        is_free = is_alone and not is_held
         answer = resect(model.images.camera_of(image_idx), xy_px, xyz, wanted.max_error_px, is_free)
         if answer is not None:
             placed = _with_image(model, image_idx, answer)
@@ -82,13 +83,12 @@ def _is_believable(
     wanted: ReintegrateConfig,
 ) -> bool:
     """Many points that nearly all agree need no second opinion; otherwise the view graph must agree too."""
+    if not wanted.are_enough(num_inliers, inlier_ratio):
+        return False
     if num_inliers >= SURE[0] and inlier_ratio >= SURE[1]:
         return True
     own = problem.select_edges(np.asarray((problem.view_graph.edge_index == image_idx).any(axis=0)))
-    return (
-        wanted.are_enough(num_inliers, inlier_ratio)
-        and common_disagreement_deg(own, placed) <= wanted.max_rotation_error_deg
-    )
+    return common_disagreement_deg(own, placed) <= wanted.max_rotation_error_deg
 
 
 def _with_image(model: Reconstruction, image_idx: int, placed: Resection) -> Reconstruction:

@@ -51,7 +51,6 @@ class _Given:
     tracks: Tracks
     config: MappingConfig
     num_threads: int
-    held_cameras: tuple[int, ...] = ()
 
     def wanted(self, settings: BundleRound) -> PointFilter:
         """What a point must satisfy in this round."""
@@ -70,7 +69,7 @@ class _Given:
             settings.max_iterations,
             settings.refine_intrinsics and not self.config.fix_intrinsics,
             self.num_threads,
-            held_cameras=self.held_cameras,
+            held_cameras=self.config.held_cameras,
         )
 
 
@@ -81,10 +80,9 @@ def build_model(
     tracks: Tracks,
     config: MappingConfig,
     num_threads: int,
-    held_cameras: tuple[int, ...] = (),
 ) -> Reconstruction:
-    """The model that the tracks support, from approximate poses. Intrinsics of `held_cameras` stay as they are."""
-    given = _Given(images, keypoints, tracks, config, num_threads, held_cameras)
+    """The model that the tracks support, from approximate poses."""
+    given = _Given(images, keypoints, tracks, config, num_threads)
     model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
     rounds = (*_coarse_rounds(model, given), *config.rounds[:-1])
     for number, settings in enumerate(rounds):
