@@ -121,6 +121,9 @@ class BundleRound:
     with them what an outlier is, differs from scene to scene by more than three times."""
     is_adaptive: bool = False
     """If poses are too coarse for this round's loss, as the first one, rounds with wider losses come before it."""
+    may_climb: bool = True
+    """Steps may raise the cost for a while: this follows the curved valley of focal length against distance in half
+    the steps, but near the minimum it only strays."""
     max_runs: int = 1
     """How often the round is run while focal lengths have not settled."""
     min_num_covered: int | None = None
@@ -185,7 +188,7 @@ def default() -> Config:
         BundleRound(180, "cauchy", 2.0, 1e-3, 50, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
         BundleRound(12, "huber", 1.0, 1e-4, 20, refine_intrinsics=True, min_num_covered=100),
         BundleRound(4, "huber", 1.0, 1e-4, 50, refine_intrinsics=True, max_runs=3, min_num_covered=200),
-        BundleRound(4, "cauchy", 3.0, 1e-4, 100, refine_intrinsics=True, is_scale_relative=True),
+        BundleRound(4, "cauchy", 3.0, 1e-4, 100, refine_intrinsics=True, is_scale_relative=True, may_climb=False),
     )
     return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
 

@@ -242,7 +242,8 @@ def _average(problem: Problem, image_idx: NDArray[np.int64], config: Config) -> 
     """The network's and the averaged poses of the group's images, which are numbered 0, 1, ... within it."""
     graph, _ = problem.view_graph.subgraph(image_idx)
     predicted = predict_poses(graph, config.averaging, config.device)
-    return Poses.of_all(predicted), average(graph, evidence_of(problem), config.averaging, lambda _: predicted)
+    averaged = average(graph, evidence_of(problem), config.averaging, lambda _: predicted, config.num_threads)
+    return Poses.of_all(predicted), averaged
 
 
 def _with_points(reliable: Problem, model: Reconstruction, config: Config) -> Reconstruction:

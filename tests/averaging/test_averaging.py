@@ -64,6 +64,13 @@ def test_the_first_camera_keeps_its_rotation() -> None:
     np.testing.assert_allclose(average_rotations(graph, start, 5.0)[0], start[0], atol=1e-12)
 
 
+def test_many_starts_at_once_end_where_each_would_alone() -> None:
+    graph = make_edges_wrong(make_graph(CAMS, near_pairs(20, 3), noise_deg=2.0), 0.2)
+    starts = np.stack([perturbed(CAMS, angle_deg, 0).rotation for angle_deg in (0, 10, 60)])
+    alone = [average_rotations(graph, start, 5.0) for start in starts]
+    np.testing.assert_allclose(average_rotations(graph, starts, 5.0), alone, atol=1e-9)
+
+
 @pytest.mark.parametrize("reach", [2, 10])
 def test_averaged_rotations_are_better_than_their_edges(reach: int) -> None:
     graph = make_graph(CAMS, near_pairs(20, reach), noise_deg=1.0)

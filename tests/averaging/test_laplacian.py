@@ -39,6 +39,21 @@ def test_the_solution_is_that_of_least_squares(k: int, max_dense: int, monkeypat
     np.testing.assert_allclose(found[k:, 0], wanted, atol=1e-9)
 
 
+@pytest.mark.parametrize("max_dense", [0, 1000])
+def test_systems_of_one_graph_are_solved_as_if_alone(max_dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(laplacian, "MAX_DENSE_UNKNOWNS", max_dense)
+    edges, block, pull = _problem(12, 3)
+    blocks, pulls = np.stack([block, 2 * block, block**2 + np.eye(3)]), np.stack([pull, -pull, 3 * pull])
+
+    def solve(block: np.ndarray, pull: np.ndarray) -> np.ndarray:
+        rhs = sum_at_nodes(edges, pull, 12)
+        return solve_grounded(edges, block, diagonal_blocks(edges, block, 12), rhs.reshape(*rhs.shape[:-2], 36, 1))
+
+    np.testing.assert_allclose(
+        solve(blocks, pulls), [solve(*one) for one in zip(blocks, pulls, strict=True)], atol=1e-12
+    )
+
+
 def test_a_common_shift_costs_nothing() -> None:
     edges, block, _ = _problem(8, 3)
     matrix = block_matrix(edges, block, diagonal_blocks(edges, block, 8))

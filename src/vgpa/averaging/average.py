@@ -12,6 +12,7 @@ from vgpa.averaging.directions import refine_directions
 from vgpa.averaging.positions import average_positions, direction_residuals_deg
 from vgpa.averaging.rotation_search import search_rotations
 from vgpa.averaging.spanning_tree import spanning_tree_poses
+from vgpa.compute.beside import beside
 from vgpa.config import AveragingConfig
 from vgpa.errors import NoModelError
 from vgpa.geometry.rigid import Rigid
@@ -51,13 +52,18 @@ class Evidence:
 
 
 def average(
-    graph: ViewGraph, evidence: Evidence, config: AveragingConfig, predict: Callable[[ViewGraph], Rigid]
+    graph: ViewGraph,
+    evidence: Evidence,
+    config: AveragingConfig,
+    predict: Callable[[ViewGraph], Rigid],
+    num_cores: int = 1,
 ) -> Averaged:
     """Poses of a connected view graph.
 
     Args:
         evidence: for directions under averaged rotations.
         predict: the network: a view graph to cam_from_world.
+        num_cores: with two, positions are averaged from both starts at once.
 
     Raises:
         NoModelError: no pair shows a parallax.
@@ -71,8 +77,10 @@ def average(
             f"{len(oriented.placed)} photos that match were all taken from one place, so nothing tells distances",
             "Take photos from different places, with overlap",
         )
-    starts = {"network": predicted, "spanning_tree": spanning_tree_poses(graph)}
-    answers = [_place(graph, oriented, config, name, start) for name, start in starts.items()]
+    tree = spanning_tree_poses(graph)
+    with beside(lambda: _place(oriented, config, tree), num_cores) as from_tree:
+        centres = {"network": _place(oriented, config, predicted), "spanning_tree": from_tree()}
+    answers = [_posed(graph, oriented, name, centre) for name, centre in centres.items()]
     return min(answers, key=lambda answer: _cost(answer, config))
 
 
@@ -80,7 +88,8 @@ def average_from(
     graph: ViewGraph, evidence: Evidence | None, config: AveragingConfig, name: str, start: Rigid
 ) -> Averaged:
     """Robust averaging from one start. Without evidence the edges' directions stay as they were measured."""
-    return _place(graph, _orient(graph, evidence, config, start.rotation), config, name, start)
+    oriented = _orient(graph, evidence, config, start.rotation)
+    return _posed(graph, oriented, name, _place(oriented, config, start))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +123,15 @@ def _orient(graph: ViewGraph, evidence: Evidence | None, config: AveragingConfig
     return _Oriented(rotation, placed, part, kept)
 
 
-def _place(graph: ViewGraph, oriented: _Oriented, config: AveragingConfig, name: str, start: Rigid) -> Averaged:
-    rotation, placed = oriented.rotation[oriented.placed], oriented.placed
-    centre = turn_centres(start, oriented.rotation)[placed]
-    centre = average_positions(oriented.part, rotation, centre, config.direction_sigma_deg)
-    poses = Poses.of_all(Rigid.from_centre(rotation, centre)).scatter(placed, graph.num_images)
-    return _measure(graph, poses, name, oriented.is_edge_kept)
+def _place(oriented: _Oriented, config: AveragingConfig, start: Rigid) -> FloatArray:
+    """(num_placed, 3) centres of the placed images, averaged from a start of all images."""
+    centre = turn_centres(start, oriented.rotation)[oriented.placed]
+    return average_positions(oriented.part, oriented.rotation[oriented.placed], centre, config.direction_sigma_deg)
+
+
+def _posed(graph: ViewGraph, oriented: _Oriented, start: str, centre: FloatArray) -> Averaged:
+    poses = Poses.of_all(Rigid.from_centre(oriented.rotation[oriented.placed], centre))
+    return _measure(graph, poses.scatter(oriented.placed, graph.num_images), start, oriented.is_edge_kept)
 
 
 def turn_centres(start: Rigid, rotation: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from vgpa.averaging.rotations import average_rotations
-from vgpa.geometry.rotation import FloatArray
+from vgpa.geometry.rotation import FloatArray, IntArray
 from vgpa.scene import ViewGraph
 
 MAX_EDGES = 3000
@@ -37,7 +37,7 @@ def edge_evidence(graph: ViewGraph) -> FloatArray:
 
 
 def edge_losses(graph: ViewGraph, rotation: FloatArray, sigma_deg: float) -> FloatArray:
-    """(num_edges,) bounded (Geman-McClure) disagreement with the rotations (n, 3, 3), times the evidence."""
+    """(..., num_edges) bounded (Geman-McClure) disagreement with rotations (..., n, 3, 3), times the evidence."""
     squared = graph.rotation_residuals_deg(rotation) ** 2
     return edge_evidence(graph) * squared / (squared + sigma_deg**2)
 
@@ -70,16 +70,17 @@ def _find_turn(graph: ViewGraph, rotation: FloatArray, sigma_deg: float) -> Floa
     agreement = evidence - loss
     refused = np.flatnonzero(agreement < REFUSED_AGREEMENT * evidence)
     refused = refused[np.argsort(-evidence[refused], kind="stable")][:MAX_REFUSED]
-    best, lowest = None, loss.sum() - MIN_GAIN
+    best, most = None, MIN_GAIN
     while len(refused):
         is_behind = _cut_narrowest(graph, agreement, refused[0])
-        at_i, at_j = is_behind[graph.edge_index[:, refused]]
-        for edge in refused[at_i != at_j]:
-            turned = _turn(graph, rotation, is_behind, edge)
-            total = edge_losses(graph, turned, sigma_deg).sum()
-            if total < lowest:
-                best, lowest = turned, total
-        refused = refused[at_i == at_j]
+        at_i, at_j = is_behind[graph.edge_index]
+        is_passage = at_i != at_j
+        turned = _turns(graph, rotation, is_behind, refused[is_passage[refused]])
+        # What lies on one side of the passage turns as one, so only the passage gains or loses.
+        gain = loss[is_passage].sum() - edge_losses(graph.select_edges(is_passage), turned, sigma_deg).sum(axis=-1)
+        if gain.max() > most:
+            best, most = turned[gain.argmax()], gain.max()
+        refused = refused[~is_passage[refused]]
     return best
 
 
@@ -97,10 +98,9 @@ def _cut_narrowest(graph: ViewGraph, agreement: FloatArray, edge: int) -> NDArra
     return is_behind
 
 
-def _turn(graph: ViewGraph, rotation: FloatArray, is_behind: NDArray[np.bool_], edge: int) -> FloatArray:
-    """The rotations with all cameras behind turned alike, so that the edge agrees."""
-    i, j = graph.edge_index[:, edge]
-    turn = rotation[j].T @ graph.cam_j_from_cam_i.rotation[edge] @ rotation[i]
-    turned = rotation.copy()
-    turned[is_behind] = rotation[is_behind] @ (turn if is_behind[j] else turn.T)
-    return turned
+def _turns(graph: ViewGraph, rotation: FloatArray, is_behind: NDArray[np.bool_], edges: IntArray) -> FloatArray:
+    """(len(edges), n, 3, 3) the rotations with all cameras behind turned alike, so that each of the edges agrees."""
+    i, j = graph.edge_index[:, edges]
+    turn = np.swapaxes(rotation[j], -1, -2) @ graph.cam_j_from_cam_i.rotation[edges] @ rotation[i]
+    turn = np.where(is_behind[j][:, None, None], turn, np.swapaxes(turn, -1, -2))
+    return np.where(is_behind[:, None, None], rotation @ turn[:, None], rotation)

@@ -10,6 +10,7 @@ behind narrow passages are turned, where the evidence asks for it (`passages`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -26,7 +27,7 @@ MAX_EDGES_OF_ALL_TREES = 4000
 SPREADS = (0.0, 2.5)
 """Spread of the logarithm of an edge's support from the first tree, the best one, to the last."""
 NUM_AGREEING = 5
-"""Starts that must end at the lowest cost for the search to end early."""
+"""Starts that are tried first; if all of them end at the same cost, no others are."""
 SAME_COST = 1e-3
 
 
@@ -38,17 +39,14 @@ def search_rotations(graph: ViewGraph, start: FloatArray, sigma_deg: float, seed
         sigma_deg: Geman-McClure scale.
         seed: of the trees.
     """
-    best = average_rotations(graph, start, sigma_deg)
-    lowest, num_agreeing = _cost(graph, best, sigma_deg), 1
-    for other_start in _tree_rotations(graph, seed):
-        other = average_rotations(graph, other_start, sigma_deg)
-        cost = _cost(graph, other, sigma_deg)
-        if cost < lowest - SAME_COST:
-            best, lowest, num_agreeing = other, cost, 1
-        elif cost < lowest + SAME_COST:
-            num_agreeing += 1
-        if num_agreeing >= NUM_AGREEING:
-            break
+    trees = _tree_rotations(graph, seed)
+    found = average_rotations(graph, np.stack([start, *islice(trees, NUM_AGREEING - 1)]), sigma_deg)
+    cost = _costs(graph, found, sigma_deg)
+    if (cost < cost.min() + SAME_COST).sum() < NUM_AGREEING and (others := list(trees)):
+        found = np.concatenate([found, average_rotations(graph, np.stack(others), sigma_deg)])
+        cost = _costs(graph, found, sigma_deg)
+    # Of those that are as good as the best, the first: it comes from the start, or from a tree of good support.
+    best = found[np.flatnonzero(cost < cost.min() + SAME_COST)[0]]
     return turn_behind_passages(graph, best, sigma_deg)
 
 
@@ -66,7 +64,6 @@ def _tree_rotations(graph: ViewGraph, seed: int) -> Iterator[FloatArray]:
         yield chain_motions(forest, graph.edge_index, graph.cam_j_from_cam_i).rotation
 
 
-def _cost(graph: ViewGraph, rotation: FloatArray, sigma_deg: float) -> float:
-    """Mean loss over the edges, weighted by evidence, times their number."""
-    mean = edge_losses(graph, rotation, sigma_deg).sum() / edge_evidence(graph).sum()
-    return float(graph.num_edges * mean)
+def _costs(graph: ViewGraph, rotations: FloatArray, sigma_deg: float) -> FloatArray:
+    """(m,) mean loss over the edges, weighted by evidence, times their number, of each of m answers (m, n, 3, 3)."""
+    return graph.num_edges * edge_losses(graph, rotations, sigma_deg).sum(axis=-1) / edge_evidence(graph).sum()

@@ -15,7 +15,6 @@ import numpy as np
 from vgpa.averaging.laplacian import diagonal_blocks, solve_grounded, sum_at_nodes
 from vgpa.geometry.rotation import (
     FloatArray,
-    IntArray,
     conjugate,
     exp_quaternion,
     log_quaternion,
@@ -42,28 +41,38 @@ MIN_WEIGHT = 1e-6
 def average_rotations(
     graph: ViewGraph, start: FloatArray, sigma_deg: float, is_start_close: bool = False
 ) -> FloatArray:
-    """World-to-camera rotations (n, 3, 3) that agree with most edges of a connected graph.
+    """World-to-camera rotations (..., n, 3, 3) that agree with most edges of a connected graph.
 
     Args:
-        start: (n, 3, 3) rotations to start from; the first camera keeps its own.
+        start: (..., n, 3, 3) rotations to start from, one or many; the first camera keeps its own.
         sigma_deg: Geman-McClure scale to begin with; in dense graphs it narrows at the end.
         is_start_close: whether edges that disagree with the start shall be ignored from the beginning (no L1 steps).
     """
-    i, j = graph.edge_index
-    measured_wxyz = graph.cam_j_from_cam_i.quaternion_wxyz
-    rotation_wxyz = matrix_to_quaternion_wxyz(start)
+    rotation_wxyz = matrix_to_quaternion_wxyz(start).reshape(-1, graph.num_images, 4)
     edges_per_camera = 2 * graph.num_edges / graph.num_images
     narrow = max(NARROWEST, np.sqrt(FEW_EDGES / max(edges_per_camera, FEW_EDGES)))
     for weigh, num_steps in _phases(np.radians(sigma_deg), np.radians(sigma_deg) * narrow)[is_start_close:]:
+        moving = np.arange(len(rotation_wxyz))
         for _ in range(num_steps):
-            misfit_wxyz = multiply(multiply(conjugate(rotation_wxyz[j]), measured_wxyz), rotation_wxyz[i])
-            residual = log_quaternion(misfit_wxyz)
-            weight = np.maximum(weigh(np.linalg.norm(residual, axis=-1)), MIN_WEIGHT)
-            update = _solve_laplacian(graph.edge_index, weight, residual, graph.num_images)
-            rotation_wxyz = normalize(multiply(rotation_wxyz, exp_quaternion(update)))
-            if np.abs(update).max() < STEP_TOLERANCE_RAD:
+            update = _find_update(graph, rotation_wxyz[moving], weigh)
+            rotation_wxyz[moving] = normalize(multiply(rotation_wxyz[moving], exp_quaternion(update)))
+            moving = moving[np.abs(update).max(axis=(1, 2)) >= STEP_TOLERANCE_RAD]
+            if len(moving) == 0:
                 break
-    return quaternion_wxyz_to_matrix(rotation_wxyz)
+    return quaternion_wxyz_to_matrix(rotation_wxyz).reshape(start.shape)
+
+
+def _find_update(graph: ViewGraph, rotation_wxyz: FloatArray, weigh: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """w (m, n, 3) with w_0 = 0 that minimises sum of weight |w_j - w_i - residual|^2, from each of m starts."""
+    i, j = graph.edge_index
+    measured_wxyz = graph.cam_j_from_cam_i.quaternion_wxyz
+    misfit_wxyz = multiply(multiply(conjugate(rotation_wxyz[:, j]), measured_wxyz), rotation_wxyz[:, i])
+    residual = log_quaternion(misfit_wxyz)
+    weight = np.maximum(weigh(np.linalg.norm(residual, axis=-1)), MIN_WEIGHT)
+    block = weight[..., None, None]
+    pull = sum_at_nodes(graph.edge_index, weight[..., None] * residual, graph.num_images)
+    diagonal = diagonal_blocks(graph.edge_index, block, graph.num_images)
+    return solve_grounded(graph.edge_index, block, diagonal, pull)
 
 
 def _phases(wide: float, narrow: float) -> list[tuple[Callable[[FloatArray], FloatArray], int]]:
@@ -76,10 +85,3 @@ def _phases(wide: float, narrow: float) -> list[tuple[Callable[[FloatArray], Flo
         return lambda angle: (scale**2 / (scale**2 + angle**2)) ** 2
 
     return [(l1, NUM_L1_STEPS), (geman_mcclure(wide), NUM_WIDE_STEPS), (geman_mcclure(narrow), NUM_NARROW_STEPS)]
-
-
-def _solve_laplacian(edges: IntArray, weight: FloatArray, residual: FloatArray, num: int) -> FloatArray:
-    """w (n, 3) with w_0 = 0 that minimises sum of weight |w_j - w_i - residual|^2."""
-    block = weight[:, None, None]
-    pull = sum_at_nodes(edges, weight[:, None] * residual, num)
-    return solve_grounded(edges, block, diagonal_blocks(edges, block, num), pull)

@@ -32,6 +32,7 @@ class BundleOptions:
         min_images_for_principal_point: cameras of at least this many images have their principal point free too, and
             all others are held as they are; None holds every principal point.
         held_cameras: cameras whose intrinsics are held whatever else is free.
+        may_climb: whether steps may raise the cost for a while.
     """
 
     loss: Literal["huber", "cauchy"]
@@ -42,6 +43,7 @@ class BundleOptions:
     num_threads: int
     min_images_for_principal_point: int | None = None
     held_cameras: tuple[int, ...] = ()
+    may_climb: bool = True
 
 
 def bundle_adjust(
@@ -122,8 +124,7 @@ def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
     result.ceres.solver_options.function_tolerance = options.tolerance
     result.ceres.solver_options.max_num_iterations = options.max_iterations
     result.ceres.solver_options.num_threads = options.num_threads
-    # Steps that may go up for a while follow the curved valley of focal length against distance in half the steps.
-    result.ceres.solver_options.use_nonmonotonic_steps = True
+    result.ceres.solver_options.use_nonmonotonic_steps = options.may_climb
     return result
 
 

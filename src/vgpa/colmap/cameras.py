@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,7 @@ def infer_camera(path: Path, model: str) -> Camera:
 
 def mean_focal_px(camera: Camera) -> float:
     """Focal length in pixels, the mean of both axes."""
-    return float(to_pycolmap(camera, 1).mean_focal_length())
+    return float(_handle(camera).mean_focal_length())
 
 
 def has_believable_focal(camera: Camera) -> bool:
@@ -100,7 +101,7 @@ def has_believable_focal(camera: Camera) -> bool:
 
 def focal_change(before: Camera, after: Camera) -> FloatArray:
     """(1,) or (2,) the factor by which a camera's focal length changed, on each axis that has one of its own."""
-    at = list(to_pycolmap(before, 1).focal_length_idxs())
+    at = list(_handle(before).focal_length_idxs())
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(after.params[at] / before.params[at])
 
@@ -108,13 +109,13 @@ def focal_change(before: Camera, after: Camera) -> FloatArray:
 def with_focal(camera: Camera, focal_px: float) -> Camera:
     """The same camera with another focal length on both axes."""
     params = camera.params.copy()
-    params[list(to_pycolmap(camera, 1).focal_length_idxs())] = focal_px
+    params[list(_handle(camera).focal_length_idxs())] = focal_px
     return replace(camera, params=params)
 
 
 def principal_point(camera: Camera) -> tuple[float, float]:
     """Principal point in pixels."""
-    handle = to_pycolmap(camera, 1)
+    handle = _handle(camera)
     return float(handle.principal_point_x), float(handle.principal_point_y)
 
 
@@ -137,8 +138,9 @@ def unproject(images: ImageSet, image_idx: NDArray[np.int64], xy_px: FloatArray)
     rays = np.full((len(xy_px), 3), np.nan)
     for camera, rows in _by_camera(images, image_idx):
         # Pinhole rays (x, y, 1); pixels that cannot be undistorted come back as NaN.
-        rays[rows] = normalize(np.column_stack([np.asarray(camera.cam_from_img(xy_px[rows])), np.ones(len(rows))]))
-    return rays
+        rays[rows, :2] = camera.cam_from_img(xy_px[rows])
+        rays[rows, 2] = 1.0
+    return normalize(rays)
 
 
 def match_rays(problem: Problem) -> tuple[FloatArray, FloatArray]:
@@ -161,10 +163,21 @@ def project(images: ImageSet, image_idx: NDArray[np.int64], xyz_cam: FloatArray)
     return xy_px
 
 
-def _by_camera(images: ImageSet, image_idx: NDArray[np.int64]) -> list[tuple[pycolmap.Camera, NDArray[np.int64]]]:
+@lru_cache(maxsize=4096)
+def _handle(camera: Camera) -> pycolmap.Camera:
+    """pycolmap's camera to ask, not to change: it is made once."""
+    return to_pycolmap(camera, 1)
+
+
+Rows = slice | NDArray[np.int64]
+
+
+def _by_camera(images: ImageSet, image_idx: NDArray[np.int64]) -> list[tuple[pycolmap.Camera, Rows]]:
     """Rows of `image_idx` grouped by the camera that took the image."""
+    if len(images.cameras) == 1:
+        return [(_handle(images.cameras[0]), slice(None))]
     camera_idx = images.camera_idx[image_idx]
     order = np.argsort(camera_idx, kind="stable")
     used, starts = np.unique(camera_idx[order], return_index=True)
     groups = np.split(order, starts[1:]) if len(used) else []
-    return [(to_pycolmap(images.cameras[c], 1), rows) for c, rows in zip(used, groups, strict=True)]
+    return [(_handle(images.cameras[c]), rows) for c, rows in zip(used, groups, strict=True)]

@@ -1,4 +1,4 @@
-"""Running many tasks, here or on a cluster. Knows nothing of photos.
+"""Running many tasks, here or on a cluster, or one beside another. Knows nothing of photos.
 
 An executor maps a function over small picklable tasks and yields what became of each as it ends: a result or an
 error, which is data like any other. Big arrays never travel; tasks name files on a shared disk.

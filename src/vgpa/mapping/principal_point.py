@@ -14,6 +14,7 @@ import numpy as np
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.colmap.cameras import principal_point_offset
 from vgpa.config import MappingConfig
+from vgpa.geometry.rotation import BoolArray
 from vgpa.mapping.triangulate import observation_errors_px
 from vgpa.scene import Keypoints, Reconstruction
 
@@ -29,6 +30,15 @@ MIN_DECREASE = 0.02
 as accurate; five other scenes lose about 1%, and their poses move away from the reference."""
 
 
+def freeable_cameras(model: Reconstruction, options: BundleOptions, config: MappingConfig) -> BoolArray:
+    """(num_cameras,) cameras with enough images to tell a principal point, if intrinsics are to be found at all."""
+    min_num = config.min_images_for_principal_point
+    used = np.bincount(model.images.camera_idx[model.poses.is_known], minlength=len(model.images.cameras))
+    is_free: BoolArray = used >= (np.inf if min_num is None or not options.refine_intrinsics else min_num)
+    is_free[list(options.held_cameras)] = False
+    return is_free
+
+
 def explains_principal_point(
     sample: Reconstruction, keypoints: Keypoints, options: BundleOptions, config: MappingConfig
 ) -> bool:
@@ -37,14 +47,11 @@ def explains_principal_point(
     Args:
         sample: a model with a fair sample of its points: the longest tracks alone tell little of a principal point.
     """
-    min_num = config.min_images_for_principal_point
-    used = np.bincount(sample.images.camera_idx[sample.poses.is_known], minlength=len(sample.images.cameras))
-    is_free = used >= (np.inf if min_num is None else min_num)
-    is_free[list(options.held_cameras)] = False
+    is_free = freeable_cameras(sample, options, config)
     if not is_free.any():
         return False
     held_options = replace(options, loss="huber", loss_scale_px=LOSS_SCALE_PX, tolerance=TOLERANCE)
-    freed_options = replace(held_options, min_images_for_principal_point=min_num)
+    freed_options = replace(held_options, min_images_for_principal_point=config.min_images_for_principal_point)
 
     def decrease(held: Reconstruction, freed: Reconstruction) -> float:
         return 1 - _huber_cost(freed, keypoints) / max(_huber_cost(held, keypoints), 1e-12)

@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vgpa.colmap.bundle import BundleOptions
+from vgpa.compute.beside import beside
 from vgpa.config import BundleRound, MappingConfig
 from vgpa.errors import NoModelError
+from vgpa.geometry.rotation import BoolArray
 from vgpa.mapping.cover import covering_tracks, sampled_tracks, well_supported_images
 from vgpa.mapping.extend import without_images
 from vgpa.mapping.lenses import adjust_believably, lost_lenses, with_given_lenses
-from vgpa.mapping.principal_point import explains_principal_point
+from vgpa.mapping.principal_point import explains_principal_point, freeable_cameras
 from vgpa.mapping.triangulate import PointFilter, Points, keep_good, observation_errors_px, triangulate
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
 from vgpa.stages import advance
@@ -24,6 +26,8 @@ from vgpa.stages import advance
 MAX_COARSE_ERROR_PX, MAX_COARSE_SCALE_PX = 1000.0, 100.0
 COARSE_SHRINKAGE = 3.0
 """Factor by which the loss narrows from one coarse round to the next."""
+COARSE_NUM_COVERED = 60
+"""Observations that every image keeps in a coarse round: enough to find a place, not to be exact."""
 COARSE_ERROR_PER_SCALE = 12.0
 """Observations up to this many scales of the loss are used in a coarse round."""
 SETTLED_FOCAL_CHANGE = 0.01
@@ -70,6 +74,7 @@ class _Given:
             settings.refine_intrinsics and not self.config.fix_intrinsics,
             self.num_threads,
             held_cameras=self.config.held_cameras,
+            may_climb=settings.may_climb,
         )
 
 
@@ -93,13 +98,8 @@ def build_model(
             if _typical_focal_change(before, model) < SETTLED_FOCAL_CHANGE:
                 break
     advance(len(rounds), len(rounds) + 1)
-    last = config.rounds[-1]
-    options = given.options(last, model)
-    if options.refine_intrinsics and explains_principal_point(_sample(model, given), keypoints, options, config):
-        min_num = config.min_images_for_principal_point
-        options = replace(options, min_images_for_principal_point=min_num, tolerance=PATIENCE * options.tolerance)
-    model = _run_round(model, given, last, options)
-    return model if last.min_num_covered is None else _with_all_points(model, given)
+    model = _run_last_round(model, given)
+    return model if config.rounds[-1].min_num_covered is None else _with_all_points(model, given)
 
 
 def readjust(model: Reconstruction, keypoints: Keypoints, config: MappingConfig, num_threads: int) -> Reconstruction:
@@ -133,12 +133,35 @@ def _coarse_rounds(model: Reconstruction, given: _Given) -> list[BundleRound]:
         return []
     # Where a part of the model is bent away, most points still look fine; the worst tenth tells.
     scale_px = min(float(np.quantile(points.error_px, 0.9)) / 1.5, MAX_COARSE_SCALE_PX)
-    rounds = []
+    coarse, rounds = replace(first, min_num_covered=COARSE_NUM_COVERED, refine_intrinsics=False), []
     while scale_px > first.loss_scale_px * COARSE_SHRINKAGE:
         error_px = max(COARSE_ERROR_PER_SCALE * scale_px, first.max_error_px)
-        rounds.append(replace(first, max_error_px=error_px, loss_scale_px=scale_px, refine_intrinsics=False))
+        rounds.append(replace(coarse, max_error_px=error_px, loss_scale_px=scale_px))
         scale_px /= COARSE_SHRINKAGE
     return rounds
+
+
+def _run_last_round(model: Reconstruction, given: _Given) -> Reconstruction:
+    """The model after the last round, with free principal points if they explain enough.
+
+    Mostly they do not, so the round goes ahead without them while that is being tried.
+    """
+    last, config = given.config.rounds[-1], given.config
+    options = given.options(last, model)
+    if not freeable_cameras(model, options, config).any():
+        return _run_round(model, given, last, options)
+
+    def is_explained() -> BoolArray:
+        alone = replace(options, num_threads=1)
+        return np.array(explains_principal_point(_sample(model, given), given.keypoints, alone, config))
+
+    with beside(is_explained, given.num_threads) as needs_principal_points:
+        finished = _run_round(model, given, last, options)
+        if not needs_principal_points():
+            return finished
+    min_num = config.min_images_for_principal_point
+    freed = replace(options, min_images_for_principal_point=min_num, tolerance=PATIENCE * options.tolerance)
+    return _run_round(finished, given, last, freed)
 
 
 def _run_round(model: Reconstruction, given: _Given, settings: BundleRound, options: BundleOptions) -> Reconstruction:

@@ -91,9 +91,9 @@ class ViewGraph:
         return np.asarray(rank[labels])
 
     def rotation_residuals_deg(self, rotation: FloatArray) -> FloatArray:
-        """(num_edges,) angle between each measured R_ij and R_j R_i^T of world-to-camera rotations (n, 3, 3)."""
+        """(..., num_edges) angle between measured R_ij and R_j R_i^T of world-to-camera rotations (..., n, 3, 3)."""
         i, j = self.edge_index
-        predicted = rotation[j] @ np.swapaxes(rotation[i], -1, -2)
+        predicted = rotation[..., j, :, :] @ np.swapaxes(rotation[..., i, :, :], -1, -2)
         return np.degrees(rotation_angle_rad(predicted, self.cam_j_from_cam_i.rotation))
 
     def subgraph(self, image_idx: NDArray[np.int64]) -> tuple[ViewGraph, NDArray[np.bool_]]:

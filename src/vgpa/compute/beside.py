@@ -1,0 +1,77 @@
+"""Work on a second core: a function runs in a forked process while this one goes on.
+
+pycolmap adjusts bundles without letting other threads run, and numpy's small steps are all Python's: threads would
+wait for each other. A fork starts in milliseconds and has all the data already; only the result travels back.
+
+A process that has threads cannot be forked safely, for what another thread held locked stays locked in the copy. Then,
+where nothing can be forked, and where there is one core, the function runs here when its result is asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+_THREADS = Path("/proc/self/task")
+"""Folder with one entry per thread of this process, on Linux."""
+
+
+@contextmanager
+def beside(function: Callable[[], Array], num_cores: int) -> Iterator[Callable[[], Array]]:
+    """For the time of this block a function runs beside it; call what is given for its result, once.
+
+    The function may change nothing that others see: it may run in another process, here, or, if its result is never
+    asked for, only in part.
+    """
+    if num_cores < 2 or not _can_fork():
+        yield function
+        return
+    read_fd, write_fd = os.pipe()
+    # What is printed but not yet written would be in both processes.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        _work(function, write_fd)
+    os.close(write_fd)
+    with os.fdopen(read_fd, "rb") as pipe:
+        try:
+            yield lambda: _received(pipe.read(), function)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def _can_fork() -> bool:
+    """Whether this process can be copied and has no other threads, not even those of libraries."""
+    return hasattr(os, "fork") and _THREADS.is_dir() and len(list(_THREADS.iterdir())) == 1
+
+
+def _work(function: Callable[[], Array], write_fd: int) -> None:
+    """The forked process: run the function, send its result, end."""
+    try:
+        # Ctrl-C is answered by the process that this is a copy of.
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        result = io.BytesIO()
+        np.save(result, function(), allow_pickle=False)
+        with os.fdopen(write_fd, "wb") as pipe:
+            pipe.write(result.getbuffer())
+    finally:
+        # Whatever happened, nothing of the other process is cleared up, written or reported here.
+        os._exit(0)
+
+
+def _received(sent: bytes, function: Callable[[], Array]) -> Array:
+    """The result that was sent. If the other process failed there is none, and the function tells why itself."""
+    return np.asarray(np.load(io.BytesIO(sent), allow_pickle=False)) if sent else function()
