@@ -131,7 +131,7 @@ def register_images(
     open_output(output)
     with logging_to(output / "log.txt"):
         with log.stage("read model and database"):
-            problem, given = adopt_model(read_problem(database), *read_model(model))
+            problem, given = adopt_model(read_problem(database, config.num_threads), *read_model(model))
         solution = register(problem, given, config, log)
         models = _write_models(solution, output, images, log)
         return _report(solution, models[0], output, _Context(config, log, images or database, {}))
@@ -149,7 +149,7 @@ class _Context:
 
 def _read_problem(database: Path, config: Config) -> Problem:
     if database.suffix != ".npz":
-        return read_problem(database)
+        return read_problem(database, config.num_threads)
     from vgpa.frontend.resfm import read_resfm
 
     return read_resfm(database, config)

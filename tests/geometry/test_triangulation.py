@@ -24,7 +24,16 @@ def seen_points(num_points: int, views_per_point: list[int]) -> tuple[np.ndarray
 
 def test_exact_rays_give_exact_points_whatever_the_track_length() -> None:
     points, rays, cams, offsets = seen_points(6, [2, 3, 2, 10, 4, 50])
-    np.testing.assert_allclose(triangulate_dlt(rays, cams.matrix, offsets), points, atol=1e-8)
+    np.testing.assert_allclose(triangulate_dlt(rays, cams.matrix, np.arange(len(rays)), offsets), points, atol=1e-8)
+
+
+def test_tracks_may_share_cameras() -> None:
+    points = np.random.default_rng(0).normal(size=(5, 3))
+    cams = Rigid.from_matrix(Rotation.random(4, random_state=1).as_matrix(), np.eye(4, 3) * 3)
+    camera_idx = np.array([0, 1, 2, 3, 0, 2, 1, 3, 0, 3])
+    rays = normalize(cams.apply_each(camera_idx, np.repeat(points, 2, axis=0)))
+    found = triangulate_dlt(rays, cams.matrix, camera_idx, np.arange(0, 11, 2))
+    np.testing.assert_allclose(found, points, atol=1e-8)
 
 
 def test_triangulation_follows_a_change_of_world() -> None:
@@ -34,18 +43,20 @@ def test_triangulation_follows_a_change_of_world() -> None:
         np.broadcast_to(new_from_old.inverse().quaternion_wxyz, (len(cams), 4)),
         np.broadcast_to(new_from_old.inverse().translation, (len(cams), 3)),
     )
-    np.testing.assert_allclose(triangulate_dlt(rays, moved.matrix, offsets), new_from_old.apply(points), atol=1e-8)
+    found = triangulate_dlt(rays, moved.matrix, np.arange(len(rays)), offsets)
+    np.testing.assert_allclose(found, new_from_old.apply(points), atol=1e-8)
 
 
 def test_parallel_rays_give_no_finite_point_nearby() -> None:
     cams = Rigid.from_centre(np.stack([np.eye(3)] * 2), np.array([[0.0, 0, 0], [1, 0, 0]]))
     rays = np.array([[0.0, 0, 1], [0, 0, 1]])
-    point = triangulate_dlt(rays, cams.matrix, np.array([0, 2]))
+    point = triangulate_dlt(rays, cams.matrix, np.arange(2), np.array([0, 2]))
     assert not np.isfinite(point).all() or np.linalg.norm(point) > 1e6
 
 
 def test_no_tracks_give_no_points() -> None:
-    assert triangulate_dlt(np.zeros((0, 3)), np.zeros((0, 3, 4)), np.array([0])).shape == (0, 3)
+    nothing = np.zeros(0, dtype=np.int64)
+    assert triangulate_dlt(np.zeros((0, 3)), np.zeros((0, 3, 4)), nothing, np.array([0])).shape == (0, 3)
 
 
 @pytest.mark.parametrize("angle_deg", [0.1, 1.0, 30.0, 120.0])

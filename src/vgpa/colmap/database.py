@@ -12,7 +12,7 @@ import math
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from vgpa.colmap.calibration import EpipolarPairs, calibrate_guesses
 from vgpa.colmap.cameras import model_name, to_pycolmap
-from vgpa.colmap.silence import silenced
+from vgpa.colmap.pairs import Pair, relative_motions
 from vgpa.colmap.tables import MAX_NUM_IMAGES
 from vgpa.errors import InputError
 from vgpa.geometry.rigid import Rigid
-from vgpa.geometry.rotation import normalize, wxyz_from_xyzw
+from vgpa.geometry.rotation import normalize
 from vgpa.scene import Camera, FocalSource, ImageSet, Keypoints, Matches, Problem, ViewGraph
 
 Config = pycolmap.TwoViewGeometryConfiguration
@@ -43,25 +43,9 @@ USABLE = {
 MAX_SIDE_PX = 2**20
 MIN_BASELINE = 1e-6
 """Relative translations shorter than this (COLMAP's planar poses are in units of the plane's distance) say nothing."""
-MAX_WITNESSES = 300
-"""So many of a pair's matches tell which of the poses that a matrix allows has the points in front of the cameras."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Pair:
-    """One row of two_view_geometries, with image indices in place of ids."""
-
-    pair_id: int
-    i: int
-    j: int
-    config: int
-    matches: NDArray[np.int64]
-    matrices: dict[str, NDArray[np.float64] | None]
-    quaternion_wxyz: NDArray[np.float64] | None
-    translation: NDArray[np.float64] | None
-
-
-def read_problem(path: Path) -> Problem:
+def read_problem(path: Path, num_cores: int = 1) -> Problem:
     """Images, keypoints, view graph and matches of a COLMAP database.
 
     Images are ordered by id, so that i < j in the view graph exactly when COLMAP's pair has id_i < id_j.
@@ -72,7 +56,7 @@ def read_problem(path: Path) -> Problem:
         with closing(_open_read_only(path.resolve())) as connection:
             images = _read_images(connection)
             keypoints = _read_keypoints(connection, images)
-            return _assemble(connection, images, keypoints)
+            return _assemble(connection, images, keypoints, num_cores)
     except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:  # sqlite keeps any type in any column
         raise InputError(
             f"{path} cannot be read as a COLMAP database ({error})",
@@ -134,7 +118,7 @@ def _read_keypoints(connection: sqlite3.Connection, images: ImageSet) -> Keypoin
     return Keypoints(offsets, np.concatenate(parts) if parts else np.zeros((0, 2)))
 
 
-def _calibrate(images: ImageSet, pairs: list[_Pair]) -> tuple[ImageSet, list[_Pair]]:
+def _calibrate(images: ImageSet, pairs: list[Pair]) -> tuple[ImageSet, list[Pair]]:
     """Voted focal lengths in place of guesses, and the pairs of such cameras without the poses made under the guess."""
     uncalibrated = [p for p in pairs if p.config == int(Config.UNCALIBRATED) and p.matrices["F"] is not None]
     if not uncalibrated:
@@ -151,39 +135,32 @@ def _calibrate(images: ImageSet, pairs: list[_Pair]) -> tuple[ImageSet, list[_Pa
     return calibrated, cleared
 
 
-def _assemble(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints) -> Problem:
+def _assemble(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints, num_cores: int) -> Problem:
     num_raw = dict(connection.execute("SELECT pair_id, rows FROM matches").fetchall())
     images, pairs = _calibrate(images, list(_read_pairs(connection, images, keypoints)))
-    cameras = [to_pycolmap(camera, k + 1) for k, camera in enumerate(images.cameras)]
-    camera_of = [cameras[k] for k in images.camera_idx.tolist()]
-    edges, motions, counts, matches = [], [], [], []
-    for pair in pairs:
-        motion = _relative_motion(pair, camera_of, keypoints)
-        if motion is not None:
-            edges.append((pair.i, pair.j))
-            motions.append(motion)
-            counts.append((len(pair.matches), max(num_raw.get(pair.pair_id, 0), len(pair.matches))))
-            matches.append(pair.matches)
-    num = len(edges)
-    quaternion = np.array([q for q, _ in motions]).reshape(num, 4)
-    translation = np.array([t for _, t in motions]).reshape(num, 3)
+    motions = relative_motions(pairs, images, keypoints, num_cores)
+    known = np.flatnonzero(np.isfinite(motions).all(axis=-1))
+    found = [pairs[k] for k in known.tolist()]
+    counts = [(len(p.matches), max(num_raw.get(p.pair_id, 0), len(p.matches))) for p in found]
+    num = len(found)
+    quaternion, translation = motions[known, :4], motions[known, 4:]
     has_direction = np.linalg.norm(translation, axis=-1) > MIN_BASELINE
     translation = np.where(has_direction[:, None], normalize(translation), 0.0)
     count = np.array(counts, dtype=np.int64).reshape(num, 2)
     graph = ViewGraph(
         len(images),
-        np.array(edges, dtype=np.int64).reshape(num, 2).T,
+        np.array([(p.i, p.j) for p in found], dtype=np.int64).reshape(num, 2).T,
         Rigid(normalize(quaternion), translation),
         has_direction,
         count[:, 0],
         count[:, 1],
     )
-    offsets = np.concatenate([[0], np.cumsum([len(part) for part in matches])])
-    flat = np.concatenate(matches) if matches else np.zeros((0, 2), dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum([len(p.matches) for p in found])])
+    flat = np.concatenate([p.matches for p in found]) if found else np.zeros((0, 2), dtype=np.int64)
     return Problem(images, keypoints, graph, Matches(offsets, flat))
 
 
-def _read_pairs(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints) -> Iterator[_Pair]:
+def _read_pairs(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints) -> Iterator[Pair]:
     """Usable rows of two_view_geometries, in the order of their pair ids."""
     index = {int(image_id): k for k, image_id in enumerate(images.image_id)}
     num_keypoints = keypoints.num_of()
@@ -207,48 +184,7 @@ def _read_pairs(connection: sqlite3.Connection, images: ImageSet, keypoints: Key
         }
         quaternion = None if qvec is None else _array(qvec, np.float64, (4,))
         translation = None if tvec is None else _array(tvec, np.float64, (3,))
-        yield _Pair(pair_id, i, j, config, matches, matrices, quaternion, translation)
-
-
-def _relative_motion(
-    pair: _Pair, camera_of: list[pycolmap.Camera], keypoints: Keypoints
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Quaternion (wxyz) and translation of cam_j_from_cam_i; zero translation without a baseline; None if unknown."""
-    quaternion, translation = pair.quaternion_wxyz, pair.translation
-    if quaternion is None or translation is None or not np.linalg.norm(quaternion) > 0.5:
-        recovered = _recover_motion(pair, camera_of, keypoints)
-        if recovered is None:
-            return None
-        quaternion, translation = recovered
-    if not (np.isfinite(quaternion).all() and np.isfinite(translation).all()):
-        return None
-    is_panoramic = pair.config == int(Config.PANORAMIC)
-    return quaternion, np.zeros(3) if is_panoramic else translation
-
-
-def _recover_motion(
-    pair: _Pair, camera_of: list[pycolmap.Camera], keypoints: Keypoints
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """The pose that the stored E, F or H and the inlier matches imply, by positive depth."""
-    spread = pair.matches[:: -(-len(pair.matches) // MAX_WITNESSES)]
-    geometry = pycolmap.TwoViewGeometry()
-    geometry.config = pair.config
-    geometry.inlier_matches = np.repeat(np.arange(len(spread), dtype=np.uint32)[:, None], 2, axis=1)
-    for name, matrix in pair.matrices.items():
-        if matrix is not None:
-            setattr(geometry, name, matrix)
-    with silenced():
-        found = pycolmap.estimate_two_view_geometry_pose(
-            camera_of[pair.i],
-            keypoints.of(pair.i)[spread[:, 0]],
-            camera_of[pair.j],
-            keypoints.of(pair.j)[spread[:, 1]],
-            geometry,
-        )
-    if not found or geometry.cam2_from_cam1 is None:
-        return None
-    cam_j_from_cam_i = geometry.cam2_from_cam1
-    return wxyz_from_xyzw(cam_j_from_cam_i.rotation.quat), cam_j_from_cam_i.translation
+        yield Pair(pair_id, i, j, config, matches, matrices, quaternion, translation)
 
 
 def _array(blob: bytes | None, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -91,7 +91,7 @@ class _Views:
     def agreeing(self, chosen: IntArray, offsets: IntArray) -> BoolArray:
         """(num_obs,) observations near the points of the chosen ones, which are given by track in CSR form."""
         image_idx, cam_from_world = self.tracks.image_idx, self.poses.cam_from_world
-        points = triangulate_dlt(self.rays[chosen], cam_from_world.matrix[image_idx[chosen]], offsets)
+        points = triangulate_dlt(self.rays[chosen], cam_from_world.matrix, image_idx[chosen], offsets)
         xyz = points[self.tracks.track_idx]
         is_finite = np.asarray(np.isfinite(xyz).all(axis=-1))
         in_cam = cam_from_world.apply_each(image_idx, np.where(is_finite[:, None], xyz, 0.0))

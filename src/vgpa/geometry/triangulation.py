@@ -10,16 +10,23 @@ import numpy as np
 
 from vgpa.geometry.rotation import FloatArray, IntArray, normalize
 
+UPPER = np.triu_indices(4)
+SYMMETRIC = np.array([[0, 1, 2, 3], [1, 4, 5, 6], [2, 5, 7, 8], [3, 6, 8, 9]])
+"""Entries of a symmetric 4x4 matrix that are kept, and where each of all sixteen is found among them."""
 
-def triangulate_dlt(rays: FloatArray, cam_from_world: FloatArray, offsets: IntArray) -> FloatArray:
+
+def triangulate_dlt(
+    rays: FloatArray, cam_from_world: FloatArray, camera_idx: IntArray, offsets: IntArray
+) -> FloatArray:
     """World points that minimise the algebraic error of their rays.
 
-    Each unit ray r in camera [R | t] gives two independent rows of r x (R X + t) = 0; the 4x4 normal
-    matrix of a track is P^T (I - r r^T) P, and the point is its smallest eigenvector.
+    Each unit ray r in camera P = [R | t] gives two independent rows of r x (R X + t) = 0; the 4x4 normal
+    matrix of a track is the sum of P^T (I - r r^T) P, and the point is its smallest eigenvector.
 
     Args:
         rays: (num_obs, 3) unit rays in their camera's frame.
-        cam_from_world: (num_obs, 3, 4) matrices [R | t] of the camera of each observation.
+        cam_from_world: (num_cameras, 3, 4) matrices [R | t].
+        camera_idx: (num_obs,) camera of each observation.
         offsets: (num_tracks + 1,) observations of track k are offsets[k]:offsets[k + 1], at least two each.
 
     Returns:
@@ -28,11 +35,13 @@ def triangulate_dlt(rays: FloatArray, cam_from_world: FloatArray, offsets: IntAr
     num_tracks = len(offsets) - 1
     if num_tracks == 0:
         return np.zeros((0, 3))
-    projected = np.einsum("oi,oij->oj", rays, cam_from_world)
-    normal = np.einsum("oki,okj->oij", cam_from_world, cam_from_world) - projected[:, :, None] * projected[:, None]
-    per_track = np.add.reduceat(normal.reshape(-1, 16), offsets[:-1], axis=0).reshape(-1, 4, 4)
+    of_camera = (np.swapaxes(cam_from_world, -1, -2) @ cam_from_world)[:, *UPPER]
+    projected = np.einsum("oi,oij->oj", rays, cam_from_world[camera_idx])
+    normal = of_camera[camera_idx] - projected[:, UPPER[0]] * projected[:, UPPER[1]]
+    per_track = np.add.reduceat(normal, offsets[:-1], axis=0)
     # The eigenvectors are those of the mean matrix; scaling keeps long tracks in range.
-    homogeneous = np.linalg.eigh(per_track / np.diff(offsets)[:, None, None])[1][:, :, 0]
+    mean = (per_track / np.diff(offsets)[:, None])[:, SYMMETRIC]
+    homogeneous = np.linalg.eigh(mean)[1][:, :, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         points = homogeneous[:, :3] / homogeneous[:, 3:]
     return np.asarray(points)

@@ -111,7 +111,7 @@ def observed_px(keypoints: Keypoints, tracks: Tracks) -> FloatArray:
 
 
 def _dlt(tracks: Tracks, poses: Poses, rays: FloatArray) -> FloatArray:
-    return triangulate_dlt(rays, poses.cam_from_world.matrix[tracks.image_idx], tracks.offsets)
+    return triangulate_dlt(rays, poses.cam_from_world.matrix, tracks.image_idx, tracks.offsets)
 
 
 def _is_nearby(xyz: FloatArray, centres: FloatArray) -> NDArray[np.bool_]:

@@ -69,9 +69,11 @@ class Problem:
             raise ValueError("images, keypoints and view graph must count the same images")
         if len(self.matches.offsets) != num_edges + 1:
             raise ValueError("there must be one run of matches per edge")
-        limits = self.keypoints.num_of()[self.view_graph.edge_index[:, self.matches.edge_idx]].T
         check_indices(self.matches.keypoint_idx, np.iinfo(np.int64).max, "matched keypoint")
-        if (self.matches.keypoint_idx >= limits).any():
+        has_any = np.diff(self.matches.offsets) > 0
+        limits = self.keypoints.num_of()[self.view_graph.edge_index[:, has_any]].T
+        highest = np.maximum.reduceat(self.matches.keypoint_idx, self.matches.offsets[:-1][has_any], axis=0)
+        if (highest >= limits).any():
             raise ValueError("a match names a keypoint that its image does not have")
 
     def select_edges(self, keep: NDArray[np.bool_]) -> Problem:
