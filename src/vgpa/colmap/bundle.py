@@ -13,7 +13,7 @@ from vgpa.colmap.cameras import from_pycolmap
 from vgpa.colmap.model import model_to_pycolmap
 from vgpa.colmap.silence import silenced
 from vgpa.geometry.rigid import Rigid
-from vgpa.geometry.rotation import normalize, wxyz_from_xyzw
+from vgpa.geometry.rotation import FloatArray, normalize, wxyz_from_xyzw
 from vgpa.scene import Camera, Keypoints, Poses, Reconstruction
 
 LOSSES = {"huber": pycolmap.LossFunctionType.HUBER, "cauchy": pycolmap.LossFunctionType.CAUCHY}
@@ -60,7 +60,6 @@ def bundle_adjust(
     if reconstruction.num_registered < 2 or reconstruction.num_points == 0:
         return reconstruction
     model = model_to_pycolmap(reconstruction, keypoints)
-    point_ids = sorted(model.points3D)
     config = _free_config(model, reconstruction, free_images) if free_images is not None else _full_config(model)
     weak = _weak_cameras(reconstruction, options.min_images_for_principal_point)
     for camera_id in {*weak, *(camera_idx + 1 for camera_idx in options.held_cameras)}:
@@ -71,7 +70,7 @@ def bundle_adjust(
         reconstruction,
         images=reconstruction.images.with_cameras(_read_cameras(model, reconstruction)),
         poses=_read_poses(model, reconstruction),
-        xyz=np.array([model.points3D[point_id].xyz for point_id in point_ids]),
+        xyz=_read_points(model),
     )
 
 
@@ -136,6 +135,15 @@ def _read_cameras(model: pycolmap.Reconstruction, before: Reconstruction) -> tup
         else camera
         for k, camera in enumerate(before.images.cameras)
     )
+
+
+def _read_points(model: pycolmap.Reconstruction) -> FloatArray:
+    """(num_points, 3) points in the order in which they were added."""
+    points = model.points3D
+    xyz = np.empty((len(points), 3))
+    for point_id, point in points.items():
+        xyz[point_id - 1] = point.xyz
+    return xyz
 
 
 def _read_poses(model: pycolmap.Reconstruction, before: Reconstruction) -> Poses:

@@ -98,12 +98,14 @@ def _add_points(model: pycolmap.Reconstruction, reconstruction: Reconstruction) 
     tracks = reconstruction.tracks
     image_id = reconstruction.images.image_id[tracks.image_idx].tolist()
     keypoint_idx = tracks.keypoint_idx.tolist()
-    offsets = tracks.offsets.tolist()
-    for k, (start, end) in enumerate(pairwise(offsets)):
+    runs = pairwise(tracks.offsets.tolist())
+    # Half a million observations pass here in a large model, so nothing is looked up twice.
+    for xyz, color, (start, end) in zip(reconstruction.xyz, reconstruction.color, runs, strict=True):
         track = pycolmap.Track()
-        for element in zip(image_id[start:end], keypoint_idx[start:end], strict=True):
-            track.add_element(*element)
-        model.add_point3D(reconstruction.xyz[k], track, reconstruction.color[k])
+        add_element = track.add_element
+        for k in range(start, end):
+            add_element(image_id[k], keypoint_idx[k])
+        model.add_point3D(xyz, track, color)
 
 
 def model_from_pycolmap(model: pycolmap.Reconstruction) -> tuple[Reconstruction, Keypoints]:
