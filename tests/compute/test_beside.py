@@ -120,3 +120,19 @@ def test_what_was_printed_before_is_printed_once() -> None:
         result()
     """
     assert forking(code) == "once"
+
+
+def test_it_ends_with_the_process_that_wants_its_result() -> None:
+    code = """
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.close(read)
+        with beside(lambda: (time.sleep(30), np.zeros(1))[1], 2):
+            time.sleep(0.5)
+            os.kill(os.getpid(), 9)
+    os.close(write)
+    start = time.monotonic()
+    os.read(read, 1)  # the end of the pipe, which every process that is left holds open
+    print(time.monotonic() - start < 10)
+    """
+    assert forking(code) == "True"

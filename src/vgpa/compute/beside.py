@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 _THREADS = Path("/proc/self/task")
 """Folder with one entry per thread of this process, on Linux."""
+_PR_SET_PDEATHSIG = 1
 
 
 @contextmanager
@@ -60,6 +61,7 @@ def _can_fork() -> bool:
 def _work(function: Callable[[], Array], write_fd: int) -> None:
     """The forked process: run the function, send its result, end."""
     try:
+        _end_with_parent()
         # Ctrl-C is answered by the process that this is a copy of.
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -70,6 +72,13 @@ def _work(function: Callable[[], Array], write_fd: int) -> None:
     finally:
         # Whatever happened, nothing of the other process is cleared up, written or reported here.
         os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to end this process when the one that forked it ends, however it does: nobody else wants the result."""
+    import ctypes  # only here, and slow to import
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _received(sent: bytes, function: Callable[[], Array]) -> Array:
