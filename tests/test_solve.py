@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import textwrap
 from dataclasses import replace
 
 import numpy as np
@@ -181,3 +185,32 @@ def test_an_image_that_no_match_ties_to_a_given_model_is_not_placed(small: Truth
     assert solution.model.num_registered == 8
     assert solution.states["photo_12.jpg"] is ImageState.NOT_PLACED
     np.testing.assert_array_equal(solution.model.xyz, given.xyz)
+
+
+def test_two_cores_give_the_same_model_as_one() -> None:
+    code = """
+    from dataclasses import replace
+    import numpy as np
+    from tests.synthetic import make_problem
+    from vgpa import config as presets
+    from vgpa.compute import beside
+    from vgpa.solve import solve
+    from vgpa.stages import StageLog
+
+    truth = make_problem(10, 300, noise_px=0.2)
+    keypoints = truth.problem.keypoints
+    shifted = replace(keypoints, xy_px=keypoints.xy_px + np.array([12.0, -9.0]))  # principal points are to be freed
+    problem = replace(truth.problem, keypoints=shifted)
+    forked = []
+    fork = beside._fork
+    beside._fork = lambda *args: forked.append(1) or fork(*args)
+    one, two = (solve(problem, replace(presets.default(), num_threads=n), StageLog()).model for n in (1, 2))
+    assert len(forked) == 2, forked
+    np.testing.assert_allclose(one.poses.cam_from_world.matrix, two.poses.cam_from_world.matrix, atol=1e-9)
+    np.testing.assert_allclose(one.images.cameras[0].params, two.images.cameras[0].params, atol=1e-6)
+    assert abs(two.images.cameras[0].params[2] - 512) < 1
+    """
+    env = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    script = textwrap.dedent(code)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, timeout=120)
+    assert done.returncode == 0, done.stderr

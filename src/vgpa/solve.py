@@ -215,7 +215,9 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
             seen = seen | extended.poses.is_known
             if model.num_registered < extended.num_registered:
                 # The right place of a camera that was wrong may be plain to see where its own points are gone.
-                model = remove_wrong_cameras(problem, reintegrate(problem, model, config))
+                again = reintegrate(problem, model, config)
+                seen = seen | again.poses.is_known
+                model = remove_wrong_cameras(problem, again, is_judged=~model.poses.is_known)
     return Part(model, image_idx, group.view_graph, averaged, tracks, seen & ~model.poses.is_known, predicted)
 
 

@@ -286,6 +286,20 @@ class TestRotationSearch:
         before, after = (edge_losses(graph, r, 5.0).sum() for r in (start, turn_behind_passages(graph, start, 5.0)))
         assert after <= before
 
+    def test_edges_without_evidence_leave_the_start_as_it_is(self) -> None:
+        graph, truth = self.two_groups()
+        empty = replace(graph, num_inliers=np.zeros(graph.num_edges, dtype=np.int64))
+        assert np.isfinite(search_rotations(empty, truth.rotation, sigma_deg=5.0, seed=0)).all()
+        alone = make_graph(CAMS[:1], np.zeros((2, 0), dtype=np.int64))
+        np.testing.assert_allclose(
+            search_rotations(alone, CAMS.rotation[:1], 5.0, seed=0), CAMS.rotation[:1], atol=1e-12
+        )
+
+    def test_a_start_that_is_no_number_loses_to_the_trees(self) -> None:
+        graph, truth = self.two_groups()
+        found = search_rotations(graph, np.full_like(truth.rotation, np.nan), sigma_deg=5.0, seed=0)
+        assert np.sum(graph.rotation_residuals_deg(found) > 10) == 1
+
     def test_same_seed_same_answer(self) -> None:
         graph, truth = self.two_groups()
         first, again = (search_rotations(graph, truth.rotation, sigma_deg=5.0, seed=4) for _ in range(2))

@@ -42,11 +42,11 @@ def search_rotations(graph: ViewGraph, start: FloatArray, sigma_deg: float, seed
     trees = _tree_rotations(graph, seed)
     found = average_rotations(graph, np.stack([start, *islice(trees, NUM_AGREEING - 1)]), sigma_deg)
     cost = _costs(graph, found, sigma_deg)
-    if (cost < cost.min() + SAME_COST).sum() < NUM_AGREEING and (others := list(trees)):
+    if (cost <= cost.min() + SAME_COST).sum() < NUM_AGREEING and (others := list(trees)):
         found = np.concatenate([found, average_rotations(graph, np.stack(others), sigma_deg)])
         cost = _costs(graph, found, sigma_deg)
     # Of those that are as good as the best, the first: it comes from the start, or from a tree of good support.
-    best = found[np.flatnonzero(cost < cost.min() + SAME_COST)[0]]
+    best = found[np.flatnonzero(cost <= cost.min() + SAME_COST)[0]]
     return turn_behind_passages(graph, best, sigma_deg)
 
 
@@ -65,5 +65,9 @@ def _tree_rotations(graph: ViewGraph, seed: int) -> Iterator[FloatArray]:
 
 
 def _costs(graph: ViewGraph, rotations: FloatArray, sigma_deg: float) -> FloatArray:
-    """(m,) mean loss over the edges, weighted by evidence, times their number, of each of m answers (m, n, 3, 3)."""
-    return graph.num_edges * edge_losses(graph, rotations, sigma_deg).sum(axis=-1) / edge_evidence(graph).sum()
+    """(m,) mean loss over the edges, weighted by evidence, times their number, of each of m answers (m, n, 3, 3).
+
+    Answers that are no numbers cost infinitely much.
+    """
+    total = edge_losses(graph, rotations, sigma_deg).sum(axis=-1)
+    return np.nan_to_num(graph.num_edges * total / max(edge_evidence(graph).sum(), 1e-12), nan=np.inf)

@@ -36,7 +36,7 @@ def loading() -> Iterator[None]:
 def _load_when_used(name: str) -> None:
     """Import a part of a package as far as anybody can tell: its code is run when something in it is asked for."""
     spec = find_spec(name)
-    if spec is None or spec.loader is None:
+    if name in sys.modules or spec is None or spec.loader is None:
         return
     spec.loader = LazyLoader(spec.loader)
     module = module_from_spec(spec)

@@ -61,7 +61,8 @@ def _stored_motion(pair: Pair) -> FloatArray | None:
 def _relative_motion(pair: Pair, camera_of: list[pycolmap.Camera], keypoints: Keypoints) -> FloatArray:
     stored = _stored_motion(pair)
     motion = _recover_motion(pair, camera_of, keypoints) if stored is None else stored
-    if pair.config == int(pycolmap.TwoViewGeometryConfiguration.PANORAMIC):
+    is_panoramic = pair.config == int(pycolmap.TwoViewGeometryConfiguration.PANORAMIC)
+    if is_panoramic and np.isfinite(motion).all():
         motion[4:] = 0.0
     return motion
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 import io
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+SignalMask = set[int | signal.Signals]
 _THREADS = Path("/proc/self/task")
 """Folder with one entry per thread of this process, on Linux."""
 _PR_SET_PDEATHSIG = 1
@@ -37,18 +37,21 @@ def beside(function: Callable[[], Array], num_cores: int) -> Iterator[Callable[[
     if num_cores < 2 or not _can_fork():
         yield function
         return
-    read_fd, write_fd = os.pipe()
-    # What is printed but not yet written would be in both processes.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid == 0:
-        _work(function, write_fd)
-    os.close(write_fd)
-    with os.fdopen(read_fd, "rb") as pipe:
-        try:
+    # Ctrl-C waits until each of the two processes knows which one it is.
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    forked = _fork(function, unblocked)
+    if forked is None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        yield function
+        return
+    pid, read_fd = forked
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        with os.fdopen(read_fd, "rb") as pipe:
             yield lambda: _received(pipe.read(), function)
-        finally:
+    finally:
+        # A system that was told to forget processes that end knows nothing of it any more.
+        with suppress(ProcessLookupError, ChildProcessError):
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
@@ -58,13 +61,32 @@ def _can_fork() -> bool:
     return hasattr(os, "fork") and _THREADS.is_dir() and len(list(_THREADS.iterdir())) == 1
 
 
-def _work(function: Callable[[], Array], write_fd: int) -> None:
+def _fork(function: Callable[[], Array], unblocked: SignalMask) -> tuple[int, int] | None:
+    """A process that runs the function, and where its result can be read; None where the system has none to give."""
+    try:
+        read_fd, write_fd = os.pipe()
+    except OSError:
+        return None
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(read_fd)
+        os.close(write_fd)
+        return None
+    if pid == 0:
+        _work(function, write_fd, unblocked)
+    os.close(write_fd)
+    return pid, read_fd
+
+
+def _work(function: Callable[[], Array], write_fd: int, unblocked: SignalMask) -> None:
     """The forked process: run the function, send its result, end."""
     try:
         _end_with_parent()
         # Ctrl-C is answered by the process that this is a copy of.
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         result = io.BytesIO()
         np.save(result, function(), allow_pickle=False)
         with os.fdopen(write_fd, "wb") as pipe:
@@ -82,5 +104,8 @@ def _end_with_parent() -> None:
 
 
 def _received(sent: bytes, function: Callable[[], Array]) -> Array:
-    """The result that was sent. If the other process failed there is none, and the function tells why itself."""
-    return np.asarray(np.load(io.BytesIO(sent), allow_pickle=False)) if sent else function()
+    """The result that was sent. If the other process failed it is not complete, and the function tells why itself."""
+    try:
+        return np.asarray(np.load(io.BytesIO(sent), allow_pickle=False))
+    except (EOFError, ValueError):
+        return function()

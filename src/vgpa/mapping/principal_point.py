@@ -50,7 +50,7 @@ def explains_principal_point(
     is_free = freeable_cameras(sample, options, config)
     if not is_free.any():
         return False
-    held_options = replace(options, loss="huber", loss_scale_px=LOSS_SCALE_PX, tolerance=TOLERANCE)
+    held_options = replace(options, loss="huber", loss_scale_px=LOSS_SCALE_PX, tolerance=TOLERANCE, may_climb=True)
     freed_options = replace(held_options, min_images_for_principal_point=config.min_images_for_principal_point)
 
     def decrease(held: Reconstruction, freed: Reconstruction) -> float:

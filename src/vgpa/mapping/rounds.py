@@ -160,8 +160,11 @@ def _run_last_round(model: Reconstruction, given: _Given) -> Reconstruction:
         if not needs_principal_points():
             return finished
     min_num = config.min_images_for_principal_point
-    freed = replace(options, min_images_for_principal_point=min_num, tolerance=PATIENCE * options.tolerance)
-    return _run_round(finished, given, last, freed)
+    tolerance = PATIENCE * options.tolerance
+    freed = replace(options, min_images_for_principal_point=min_num, tolerance=tolerance, may_climb=True)
+    # An image that was lost under principal points that did not fit may fit under others.
+    is_complete = finished.num_registered == model.num_registered
+    return _run_round(finished if is_complete else model, given, last, freed)
 
 
 def _run_round(model: Reconstruction, given: _Given, settings: BundleRound, options: BundleOptions) -> Reconstruction:
