@@ -27,7 +27,8 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import rotation_angle_rad
 from vgpa.pipeline import reconstruct
 from vgpa.scene import Poses, Problem
-from vgpa.solve import Solution, solve
+from vgpa.solution import Solution
+from vgpa.solve import solve
 from vgpa.stages import StageLog
 
 FOLDER = Path(__file__).parent / "figures"

@@ -11,7 +11,8 @@ from tests.test_solve import quiet, side_by_side
 from vgpa.colmap.model import read_model
 from vgpa.output import describe_models, write_models
 from vgpa.report.summary import summarize
-from vgpa.solve import Solution, solve
+from vgpa.solution import Solution
+from vgpa.solve import solve
 from vgpa.stages import StageLog
 
 

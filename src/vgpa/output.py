@@ -18,7 +18,7 @@ from vgpa.errors import OutputError
 
 if TYPE_CHECKING:
     from vgpa.scene import Keypoints, Poses, Reconstruction
-    from vgpa.solve import Part, Solution
+    from vgpa.solution import Part, Solution
 
 MODEL_FILES = ("cameras", "images", "points3D", "frames", "rigs")
 STAGE_POSES = "poses.npz"

@@ -27,7 +27,8 @@ from vgpa.report.page import write_page
 from vgpa.report.ply import write_ply
 from vgpa.report.summary import summarize, write_json
 from vgpa.scene import ImageState, Problem, Reconstruction
-from vgpa.solve import Solution, register, solve
+from vgpa.solution import Solution
+from vgpa.solve import register, solve
 from vgpa.stages import StageLog
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ earlier group's model if their points agree
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,10 @@ from vgpa.mapping.extend import extend_model
 from vgpa.mapping.join import joint_poses, with_cameras_of
 from vgpa.mapping.reintegrate import reintegrate
 from vgpa.mapping.rounds import build_model, readjust
-from vgpa.mapping.safety import doubtful_cameras, remove_wrong_cameras
+from vgpa.mapping.safety import remove_wrong_cameras
 from vgpa.mapping.triangulate import PointFilter, triangulate
-from vgpa.scene import Camera, ImageSet, ImageState, Poses, Problem, Reconstruction, Tracks, ViewGraph
+from vgpa.scene import Camera, ImageSet, ImageState, Poses, Problem, Reconstruction, ViewGraph
+from vgpa.solution import Part, Solution, conclude
 from vgpa.stages import StageLog
 
 MAX_MATCHES = 300
@@ -36,75 +37,11 @@ MIN_IMAGES_TO_TELL = 3
 """Images of a camera in a finished model from which on its intrinsics are known to later groups."""
 MIN_GROUP_SIZE = 3
 """Images that a group beside the largest must have, and register, to get a model of its own."""
-
-
 READJUST_GROWTH = 1.02
 """Growth by re-integration from which on the whole model is adjusted once more: what came back moves the rest."""
 
 _STATE_OF_GIVEN = {ImageState.FAILED_AVERAGING: ImageState.NOT_PLACED}
 """Where a model was given, nothing was averaged."""
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A model and what it was made from: one connected group of images. Indices count all images of the problem.
-
-    Attributes:
-        model: the reconstruction.
-        image_idx: the group's images. The model may have lost some, and have won others in re-integration.
-        graph: the view graph with the group's edges, with `averaged`'s residuals on them.
-        averaged: the averaged poses of the group's images, in their order.
-        tracks: the tracks that were triangulated.
-        is_suspicious: (num_images,) images that were taken out because their cameras were clearly wrong.
-        predicted: the network's poses of the group's images, in their order; None where a model was given.
-    """
-
-    model: Reconstruction
-    image_idx: NDArray[np.int64]
-    graph: ViewGraph
-    averaged: Averaged
-    tracks: Tracks
-    is_suspicious: NDArray[np.bool_]
-    predicted: Poses | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """All models of a problem.
-
-    Attributes:
-        problem: what was given.
-        parts: one per model, the one with the most images first; no image is in two.
-        states: what became of every image, by name.
-        doubts: registered images whose cameras look doubtful, by name, and why.
-        reliable_graph: the view graph of all images, with the edges that were trusted.
-    """
-
-    problem: Problem
-    parts: tuple[Part, ...]
-    states: dict[str, ImageState]
-    doubts: dict[str, list[str]]
-    reliable_graph: ViewGraph
-
-    @property
-    def model(self) -> Reconstruction:
-        """The largest model."""
-        return self.parts[0].model
-
-    @property
-    def solved_graph(self) -> ViewGraph:
-        """The edges of the group that the largest model was made from."""
-        return self.parts[0].graph
-
-    @property
-    def averaged(self) -> Averaged:
-        """The averaged poses that the largest model was made from."""
-        return self.parts[0].averaged
-
-    @property
-    def tracks(self) -> Tracks:
-        """The tracks that the largest model was made from."""
-        return self.parts[0].tracks
 
 
 def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilter | None = None) -> Solution:
@@ -135,7 +72,7 @@ def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilt
     if not parts:
         raise failure or NoModelError("No camera of the model could be believed", "Add photos with more overlap")
     parts.sort(key=lambda part: -part.model.num_registered)
-    return _conclude(problem, tuple(parts), reliable.view_graph, log)
+    return conclude(problem, tuple(parts), reliable.view_graph, log)
 
 
 def register(problem: Problem, model: Reconstruction, config: Config, log: StageLog) -> Solution:
@@ -153,7 +90,7 @@ def register(problem: Problem, model: Reconstruction, config: Config, log: Stage
     is_suspicious = extended.poses.is_known & ~checked.poses.is_known
     averaged = _as_averaged(graph, checked, config)
     part = Part(checked, np.arange(len(problem.images)), graph, averaged, checked.tracks, is_suspicious)
-    solution = _conclude(problem, (part,), graph, log)
+    solution = conclude(problem, (part,), graph, log)
     return replace(solution, states={name: _STATE_OF_GIVEN.get(s, s) for name, s in solution.states.items()})
 
 
@@ -282,38 +219,3 @@ def _largest_group(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
     """The problem with only the edges of its largest connected component, and that component's images."""
     label = problem.view_graph.component_labels()
     return problem.select_edges(label[problem.view_graph.edge_index[0]] == 0), np.flatnonzero(label == 0)
-
-
-def _conclude(problem: Problem, parts: tuple[Part, ...], reliable: ViewGraph, log: StageLog) -> Solution:
-    """The solution of these parts, with a warning if cameras are doubtful."""
-    doubts: dict[str, list[str]] = {}
-    for part in parts:
-        doubts |= doubtful_cameras(problem, part.model)
-    if doubts:
-        examples = [f"{name!r} ({', '.join(why)})" for name, why in sorted(doubts.items())[:3]]
-        more = f" and {len(doubts) - 3} more" if len(doubts) > 3 else ""
-        log.warn(f"Doubtful cameras, look at them before you trust them: {', '.join(examples)}{more}")
-    return Solution(problem, parts, _explain(problem, parts), doubts, reliable)
-
-
-def _explain(everything: Problem, parts: tuple[Part, ...]) -> dict[str, ImageState]:
-    """What became of every image of the database: registered, or the first stage that lost it for good."""
-    num = len(everything.images)
-    is_registered, is_suspicious, in_group, is_placed = np.zeros((4, num), dtype=np.bool_)
-    for part in parts:
-        is_registered |= part.model.poses.is_known
-        is_suspicious |= part.is_suspicious
-        in_group[part.image_idx] = True
-        is_placed |= part.averaged.poses.scatter(part.image_idx, num).is_known
-    fates = (
-        (is_registered, ImageState.REGISTERED),
-        (everything.keypoints.num_of() == 0, ImageState.NO_FEATURES),
-        (everything.view_graph.degree == 0, ImageState.NO_MATCHES),
-        (is_suspicious, ImageState.SUSPICIOUS),
-        (~in_group, ImageState.NOT_IN_COMPONENT),
-        (~is_placed, ImageState.FAILED_AVERAGING),
-    )
-    return {
-        name: next((state for mask, state in fates if mask[k]), ImageState.DROPPED_IN_BA)
-        for k, name in enumerate(everything.images.names)
-    }

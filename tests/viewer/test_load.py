@@ -16,7 +16,8 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import exp_map
 from vgpa.output import STAGE_POSES, write_models, write_stage_poses
 from vgpa.pipeline import map_database
-from vgpa.solve import Solution, solve
+from vgpa.solution import Solution
+from vgpa.solve import solve
 from vgpa.stages import StageLog
 from vgpa.viewer.load import FINAL, load_run
 from vgpa.viewer.world import measure_change

@@ -16,7 +16,7 @@ from vgpa.averaging.positions import direction_residuals_deg
 from vgpa.colmap.cameras import mean_focal_px
 from vgpa.config import Config
 from vgpa.scene import ImageSet, ImageState, Reconstruction, Tracks
-from vgpa.solve import Solution
+from vgpa.solution import Solution
 from vgpa.stages import StageLog
 
 LIBRARIES = ("vgpa", "pycolmap", "torch", "numpy", "scipy")
