@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,6 +18,9 @@ from vgpa.train.options import TrainOptions
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+TIME_TO_SETTLE_S = 0.3
+"""A thread that waits for nothing but Python's lock has it within milliseconds; this is for busy machines."""
 
 # Every process would otherwise introduce itself on standard error. Said here because it must hold in all of them.
 for _name in ("distributed", "rank_zero"):
@@ -40,7 +44,12 @@ def make_fabric(options: TrainOptions) -> Fabric:
 
 
 def leave_together(fabric: Fabric) -> None:
-    """End the connection between the processes in order; Fabric itself does so on GPUs only."""
+    """End the connection between the processes in order; Fabric itself does so on GPUs only.
+
+    Gloo's thread puts the barrier away after everybody has passed it, and needs Python's lock for that. The end of the
+    group waits for this thread with the lock held, for ever if it comes first; asleep, we leave the lock to it.
+    """
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         fabric.barrier()
+        time.sleep(TIME_TO_SETTLE_S)
         torch.distributed.destroy_process_group()
