@@ -26,7 +26,7 @@ from vgpa.stages import advance
 MAX_COARSE_ERROR_PX, MAX_COARSE_SCALE_PX = 1000.0, 100.0
 COARSE_SHRINKAGE = 3.0
 """Factor by which the loss narrows from one coarse round to the next."""
-COARSE_NUM_COVERED = 60
+COARSE_NUM_COVERED = 50
 """Observations that every image keeps in a coarse round: enough to find a place, not to be exact."""
 COARSE_ERROR_PER_SCALE = 12.0
 """Observations up to this many scales of the loss are used in a coarse round."""
