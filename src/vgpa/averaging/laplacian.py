@@ -57,10 +57,11 @@ def solve_grounded(edges: IntArray, block: FloatArray, diagonal: FloatArray, rhs
     x = np.zeros(rhs.shape)
     if num < 2:
         return x
-    for system in np.ndindex(rhs.shape[:-2]) if num * k > MAX_DENSE_UNKNOWNS else ():
-        x[system][k:] = _solve_sparse(block_matrix(edges, block[system], diagonal[system]), rhs[system], k)
     if num * k <= MAX_DENSE_UNKNOWNS:
         x[..., k:, :] = np.linalg.solve(_dense_matrices(edges, block, diagonal)[..., k:, k:], rhs[..., k:, :])
+        return x
+    for system in np.ndindex(rhs.shape[:-2]):
+        x[system][k:] = _solve_sparse(block_matrix(edges, block[system], diagonal[system]), rhs[system], k)
     return x
 
 
