@@ -76,6 +76,8 @@ class GraphConfig:
     """Images a track must be seen in."""
     max_spread_px: float = 10.0
     """Two keypoints of one image in one track may be this far apart; a wider track is inconsistent and dropped."""
+    max_num_matches: int | None = None
+    """Matches of a pair that are used, about: those of keypoints that match most often. None uses all."""
 
 
 @dataclass(frozen=True)
@@ -196,13 +198,20 @@ def default() -> Config:
 def fast() -> Config:
     """The quickest model that is still good for a preview."""
     rounds = (
-        BundleRound(180, "cauchy", 2.0, 1e-3, 30, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
-        BundleRound(4, "cauchy", 3.0, 1e-4, 30, refine_intrinsics=True, is_scale_relative=True, min_num_covered=100),
+        BundleRound(180, "cauchy", 2.0, 3e-3, 20, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
+        BundleRound(
+            *(4, "cauchy", 3.0, 1e-4, 30),
+            refine_intrinsics=True,
+            is_scale_relative=True,
+            may_climb=False,
+            min_num_covered=200,
+        ),
     )
     features = FeatureConfig(max_image_size=1200, max_num_features=4096)
+    graph = GraphConfig(max_num_matches=150)
     # Whether a principal point may be free is told only by a model that has converged.
     mapping = MappingConfig(rounds, min_images_for_principal_point=None)
-    return Config(features, MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), mapping)
+    return Config(features, MatchConfig(), PairConfig(), graph, AveragingConfig(), mapping)
 
 
 def paper() -> Config:

@@ -150,7 +150,7 @@ class _Context:
 
 def _read_problem(database: Path, config: Config) -> Problem:
     if database.suffix != ".npz":
-        return read_problem(database, config.num_threads)
+        return read_problem(database, config.num_threads, are_lenses_known=config.mapping.fix_intrinsics)
     from vgpa.frontend.resfm import read_resfm
 
     return read_resfm(database, config)

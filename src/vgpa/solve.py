@@ -19,6 +19,7 @@ from vgpa.colmap.cameras import match_rays
 from vgpa.config import Config
 from vgpa.errors import NoModelError
 from vgpa.frontend.graph import EdgeFilter, select_reliable_edges
+from vgpa.frontend.strongest import with_strongest_matches
 from vgpa.frontend.tracks import build_tracks
 from vgpa.frontend.witnesses import hear_witnesses
 from vgpa.mapping.extend import extend_model
@@ -46,6 +47,8 @@ _STATE_OF_GIVEN = {ImageState.FAILED_AVERAGING: ImageState.NOT_PLACED}
 
 def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilter | None = None) -> Solution:
     """From a problem to models."""
+    if config.graph.max_num_matches is not None:
+        problem = with_strongest_matches(problem, config.graph.max_num_matches)
     heard = hear_witnesses(problem)
     reliable = select_reliable_edges(problem, config.graph, edge_filter, heard)
     unrefuted = problem.select_edges(~heard.is_refuted)

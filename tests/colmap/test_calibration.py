@@ -14,14 +14,14 @@ TRUE_PX, GUESS_PX = 900.0, 1200.0
 
 
 def make_images(sources: list[FocalSource]) -> ImageSet:
-    """One image per camera; every camera really has the same focal length."""
+    """Two images per camera; every camera really has the same focal length."""
     focal = [GUESS_PX if source is FocalSource.GUESS else TRUE_PX for source in sources]
     cameras = tuple(
         Camera("SIMPLE_RADIAL", 1000, 800, np.array([f, 500.0, 400.0, 0.0]), source)
         for f, source in zip(focal, sources, strict=True)
     )
-    num = len(sources)
-    return ImageSet(tuple(f"{k}.jpg" for k in range(num)), np.arange(num), cameras, np.arange(1, num + 1))
+    num = 2 * len(sources)
+    return ImageSet(tuple(f"{k}.jpg" for k in range(num)), np.arange(num) // 2, cameras, np.arange(1, num + 1))
 
 
 def make_pairs(camera_idx: np.ndarray, num_wrong: int = 0) -> EpipolarPairs:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from vgpa.geometry.focal import focal_votes
+from vgpa.geometry.focal import focal_votes, pair_votes
 from vgpa.geometry.rotation import normalize, skew
 
 CANDIDATES = np.geomspace(300, 3000, 200)
@@ -56,3 +58,19 @@ def test_votes_are_what_the_singular_values_say() -> None:
             scale_i, scale_j = (np.diag([focal, focal, 1.0]) if own[pair] else np.eye(3) for own in (is_i, is_j))
             first, second, _ = np.linalg.svd(scale_j @ fundamental[pair] @ scale_i, compute_uv=False)
             assert vote == pytest.approx(np.exp(-(1 - second / first) / 0.03), rel=1e-5)
+
+
+def test_votes_on_two_unknown_cameras_are_what_the_singular_values_say() -> None:
+    fundamental = essential_matrices(4, seed=3) @ np.diag([1 / 700, 1 / 700, 1.0])
+    votes = pair_votes(fundamental, CANDIDATES[::40])
+    for pair, (a, f_i), (b, f_j) in product(range(4), enumerate(CANDIDATES[::40]), enumerate(CANDIDATES[::40])):
+        scaled = np.diag([f_j, f_j, 1.0]) @ fundamental[pair] @ np.diag([f_i, f_i, 1.0])
+        first, second, _ = np.linalg.svd(scaled, compute_uv=False)
+        assert votes[pair, a, b] == pytest.approx(np.exp(-(1 - second / first) / 0.03), rel=1e-5, abs=1e-12)
+
+
+def test_two_cameras_that_are_one_vote_as_one() -> None:
+    fundamental = essential_matrices(5, seed=4)
+    both = np.ones(5, dtype=bool), np.ones(5, dtype=bool)
+    diagonal = np.diagonal(pair_votes(fundamental, CANDIDATES), axis1=1, axis2=2)
+    np.testing.assert_allclose(diagonal.T, focal_votes(fundamental, *both, CANDIDATES), atol=1e-6)

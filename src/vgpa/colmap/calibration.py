@@ -1,9 +1,10 @@
-"""Focal lengths of cameras that nobody knows anything about, from the fundamental matrices of their pairs.
+"""Focal lengths of shared cameras that nobody knows anything about, from the fundamental matrices of their pairs.
 
-A camera whose focal length is a guess is voted on by pairs of its own images, and by pairs with cameras whose focal
-length is known or has been voted before; two unknowns in one pair would trade one error for another. A vote is
-accepted only if it passes checks of its own: enough pairs, a peak well above the guess, and random halves of the
-pairs that agree with each other. A camera that does not pass keeps its guess.
+A camera of several images whose focal length is a guess is voted on by pairs of its own images, and by pairs with
+cameras whose focal length is known or has been voted before; two unknowns in one pair would trade one error for
+another. A vote is accepted only if it passes checks of its own: enough pairs, a peak well above the guess, and random
+halves of the pairs that agree with each other. A camera that does not pass keeps its guess. Cameras of one image have
+no pairs of their own for that (`lens_beliefs`).
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ class EpipolarPairs:
 def calibrate_guesses(images: ImageSet, pairs: EpipolarPairs) -> ImageSet:
     """The images with voted focal lengths in place of guessed ones, where the votes pass their checks."""
     is_trusted = np.array([camera.focal_source is not FocalSource.GUESS for camera in images.cameras])
+    is_shared = np.bincount(images.camera_idx, minlength=len(images.cameras)) > 1
     while True:
-        votes = {k: _vote(int(k), images, pairs, is_trusted) for k in np.flatnonzero(~is_trusted)}
+        votes = {k: _vote(int(k), images, pairs, is_trusted) for k in np.flatnonzero(~is_trusted & is_shared)}
         accepted = {k: focal_px for k, focal_px in votes.items() if focal_px is not None}
         if not accepted:
             return images

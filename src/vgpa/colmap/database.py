@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from vgpa.colmap.calibration import EpipolarPairs, calibrate_guesses
 from vgpa.colmap.cameras import model_name, to_pycolmap
+from vgpa.colmap.lens_beliefs import believe_lenses
 from vgpa.colmap.pairs import Pair, relative_motions
 from vgpa.colmap.tables import MAX_NUM_IMAGES
 from vgpa.errors import InputError
@@ -40,15 +41,20 @@ USABLE = {
         Config.PLANAR_OR_PANORAMIC,
     )
 }
+EPIPOLAR = {int(Config.CALIBRATED), int(Config.UNCALIBRATED)}
 MAX_SIDE_PX = 2**20
 MIN_BASELINE = 1e-6
 """Relative translations shorter than this (COLMAP's planar poses are in units of the plane's distance) say nothing."""
 
 
-def read_problem(path: Path, num_cores: int = 1) -> Problem:
+def read_problem(path: Path, num_cores: int = 1, are_lenses_known: bool = False) -> Problem:
     """Images, keypoints, view graph and matches of a COLMAP database.
 
     Images are ordered by id, so that i < j in the view graph exactly when COLMAP's pair has id_i < id_j.
+
+    Args:
+        num_cores: with two, relative poses are recovered in two processes.
+        are_lenses_known: the database's intrinsics are beyond doubt; otherwise pairs may tell other focal lengths.
     """
     if not path.is_file():
         raise InputError(f"There is no database at {path}", "Give the path of a COLMAP database.db")
@@ -56,7 +62,10 @@ def read_problem(path: Path, num_cores: int = 1) -> Problem:
         with closing(_open_read_only(path.resolve())) as connection:
             images = _read_images(connection)
             keypoints = _read_keypoints(connection, images)
-            return _assemble(connection, images, keypoints, num_cores)
+            pairs = list(_read_pairs(connection, images, keypoints))
+            if not are_lenses_known:
+                images, pairs = _calibrate(images, pairs)
+            return _assemble(connection, images, keypoints, pairs, num_cores)
     except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:  # sqlite keeps any type in any column
         raise InputError(
             f"{path} cannot be read as a COLMAP database ({error})",
@@ -119,25 +128,26 @@ def _read_keypoints(connection: sqlite3.Connection, images: ImageSet) -> Keypoin
 
 
 def _calibrate(images: ImageSet, pairs: list[Pair]) -> tuple[ImageSet, list[Pair]]:
-    """Voted focal lengths in place of guesses, and the pairs of such cameras without the poses made under the guess."""
-    uncalibrated = [p for p in pairs if p.config == int(Config.UNCALIBRATED) and p.matrices["F"] is not None]
-    if not uncalibrated:
+    """Focal lengths that the pairs tell in place of guesses, and their pairs without the poses made under the guess."""
+    epipolar = [p for p in pairs if p.config in EPIPOLAR and p.matrices["F"] is not None]
+    if not epipolar:
         return images, pairs
-    epipolar = EpipolarPairs(
-        np.array([images.camera_idx[[p.i, p.j]] for p in uncalibrated]).T,
-        np.array([p.matrices["F"] for p in uncalibrated]),
-        np.array([len(p.matches) for p in uncalibrated]),
+    matrices = EpipolarPairs(
+        np.array([images.camera_idx[[p.i, p.j]] for p in epipolar]).T,
+        np.array([p.matrices["F"] for p in epipolar]),
+        np.array([len(p.matches) for p in epipolar]),
     )
-    calibrated = calibrate_guesses(images, epipolar)
+    calibrated = believe_lenses(calibrate_guesses(images, matrices), matrices)
     is_voted = np.array([camera.focal_source is FocalSource.VOTED for camera in calibrated.cameras])
     in_doubt = is_voted[images.camera_idx]
     cleared = [replace(p, quaternion_wxyz=None) if in_doubt[p.i] or in_doubt[p.j] else p for p in pairs]
     return calibrated, cleared
 
 
-def _assemble(connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints, num_cores: int) -> Problem:
+def _assemble(
+    connection: sqlite3.Connection, images: ImageSet, keypoints: Keypoints, pairs: list[Pair], num_cores: int
+) -> Problem:
     num_raw = dict(connection.execute("SELECT pair_id, rows FROM matches").fetchall())
-    images, pairs = _calibrate(images, list(_read_pairs(connection, images, keypoints)))
     motions = relative_motions(pairs, images, keypoints, num_cores)
     known = np.flatnonzero(np.isfinite(motions).all(axis=-1))
     found = [pairs[k] for k in known.tolist()]

@@ -13,6 +13,10 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, normalize, wxyz_from_xyzw
 from vgpa.scene import Camera
 
+FOCAL = np.geomspace(0.5, 8.0, 6)
+"""Focal lengths to try one after the other, in longer image sides."""
+CLEAR_PART = 0.8
+"""Part of the matches from which on nothing else is tried."""
 MIN_GAIN = 1.05
 """A focal length found with the pose must explain this many times the matches that the given one does."""
 
@@ -34,22 +38,38 @@ def resect(
     Args:
         is_focal_free: nothing else tells the focal length; another one is taken if it explains clearly more.
     """
-    given = _resect(camera, xy_px, xyz, max_error_px, False)
-    found = _resect(camera, xy_px, xyz, max_error_px, True) if is_focal_free else None
-    if found is None or not has_believable_focal(found.camera):
+    given = _resect(camera, xy_px, xyz, max_error_px)
+    if not is_focal_free:
         return given
-    return found if given is None or found.num_inliers >= MIN_GAIN * given.num_inliers else given
+    others = [_resect(camera, xy_px, xyz, max_error_px, estimates_focal=True, refines_focal=True)]
+    if max(_num_inliers(answer) for answer in (given, *others)) < CLEAR_PART * len(xyz):
+        # Points at one distance hardly tell a focal length, and an estimate from four of them is then a game of chance.
+        side_px = max(camera.width_px, camera.height_px)
+        tried = (with_focal(camera, side_px * focal) for focal in FOCAL)
+        others += [_resect(lens, xy_px, xyz, max_error_px, refines_focal=True) for lens in tried]
+    believable = [answer for answer in others if answer is not None and has_believable_focal(answer.camera)]
+    found = max(believable, key=_num_inliers, default=None)
+    return found if _num_inliers(found) >= max(MIN_GAIN * _num_inliers(given), 1) else given
+
+
+def _num_inliers(answer: Resection | None) -> int:
+    return 0 if answer is None else answer.num_inliers
 
 
 def _resect(
-    camera: Camera, xy_px: FloatArray, xyz: FloatArray, max_error_px: float, is_focal_free: bool
+    camera: Camera,
+    xy_px: FloatArray,
+    xyz: FloatArray,
+    max_error_px: float,
+    estimates_focal: bool = False,
+    refines_focal: bool = False,
 ) -> Resection | None:
     options = pycolmap.AbsolutePoseEstimationOptions()
     options.ransac.max_error = max_error_px
     options.ransac.random_seed = 0
-    options.estimate_focal_length = is_focal_free
+    options.estimate_focal_length = estimates_focal
     refinement = pycolmap.AbsolutePoseRefinementOptions()
-    refinement.refine_focal_length = is_focal_free
+    refinement.refine_focal_length = refines_focal
     seeing = to_pycolmap(camera, 1)
     with silenced():
         answer = pycolmap.estimate_and_refine_absolute_pose(xy_px, xyz, seeing, options, refinement)
@@ -57,5 +77,5 @@ def _resect(
         return None
     pose = answer["cam_from_world"]
     cam_from_world = Rigid(normalize(wxyz_from_xyzw(np.array(pose.rotation.quat))), np.array(pose.translation))
-    seen_with = with_focal(camera, seeing.mean_focal_length()) if is_focal_free else camera
+    seen_with = with_focal(camera, seeing.mean_focal_length()) if refines_focal else camera
     return Resection(cam_from_world, seen_with, int(answer["num_inliers"]))

@@ -1,0 +1,136 @@
+"""Focal lengths of cameras that took one photo each: what all pairs together say, beside guesses and EXIF.
+
+One fundamental matrix of two unknown cameras leaves a curve of possible focal lengths. But a photo has many pairs, and
+every neighbour has others: where the curves cross, beliefs meet. A guess is a weak opinion. EXIF's focal length is a
+strong one, but it may be plain wrong, most often for every photo of a collection alike, because all were cropped or
+scaled by the same hands. So EXIF is believed whole where most of a collection's agree with the pairs, and otherwise is
+one opinion among others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vgpa.colmap.calibration import EpipolarPairs
+from vgpa.colmap.cameras import mean_focal_px, principal_point, with_focal
+from vgpa.geometry.beliefs import propagate_beliefs
+from vgpa.geometry.focal import pair_votes
+from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray
+from vgpa.scene import FocalSource, ImageSet
+
+FOCAL = np.geomspace(0.3, 20.0, 48)
+"""Focal lengths that are believed in, in longer image sides: fields of view from 118 to 3 degrees."""
+GUESS_SPREAD = 2.0
+"""Spread of the logarithm of a guessed focal length."""
+KNOWN_SPREAD, KNOWN_DOUBT, NO_DOUBT = 0.1, 0.1, 1e-9
+"""Spread of the logarithm of a known focal length, and how likely any other one still is beside it."""
+CHANCE = 0.05
+"""How well focal lengths agree, in a pair whose fundamental matrix is wrong."""
+TYPICAL_INLIERS, WEIGHT_RANGE = 100.0, (0.3, 2.0)
+"""Matches of a pair that counts once, and how much any pair counts: more with more matches, though less and less so."""
+MAX_PAIRS_PER_CAMERA = 20
+"""A camera's strongest pairs say enough."""
+MIN_NUM_TO_DOUBT = 8
+"""Known focal lengths from which on most of them may be found wrong."""
+SAME = 0.1
+"""Focal lengths whose logarithms differ by less are the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Cameras:
+    """What is known of every camera before the pairs are asked: (num_cameras,) each.
+
+    Attributes:
+        side_px: longer side of its images.
+        focal: focal length, in longer sides.
+        is_guess: whether nobody knows it.
+        is_fixed: whether it is beyond doubt.
+        is_open: whether the pairs may say what it is.
+    """
+
+    side_px: FloatArray
+    focal: FloatArray
+    is_guess: BoolArray
+    is_fixed: BoolArray
+    is_open: BoolArray
+
+
+def believe_lenses(images: ImageSet, pairs: EpipolarPairs) -> ImageSet:
+    """The images with the focal lengths that are believed in for cameras of one image."""
+    cameras = _look_at(images)
+    # A shared camera is asked elsewhere, by its own pairs; what is known of it helps the others.
+    is_usable = (cameras.is_open | ~cameras.is_guess)[pairs.camera_idx].all(axis=0)
+    is_useful = cameras.is_open[pairs.camera_idx].any(axis=0) & (pairs.camera_idx[0] != pairs.camera_idx[1])
+    chosen = np.flatnonzero(is_usable & is_useful)
+    chosen = chosen[_strongest(pairs.camera_idx[:, chosen], pairs.num_inliers[chosen])]
+    if len(chosen) == 0:
+        return images
+    edges = pairs.camera_idx[:, chosen]
+    agreement = _agreement(images, edges, pairs.F[chosen], pairs.num_inliers[chosen])
+    is_asked = cameras.is_open & np.isin(np.arange(len(images.cameras)), edges)
+    focal = _believed(edges, agreement, cameras)
+    is_told = is_asked & ~cameras.is_guess
+    num_same, num_told = (_is_same(focal, cameras.focal) & is_told).sum(), is_told.sum()
+    if num_told < MIN_NUM_TO_DOUBT or num_same > num_told / 2:
+        is_asked &= ~is_told
+        focal = _believed(edges, agreement, replace(cameras, is_fixed=cameras.is_fixed | is_told))
+    is_new = is_asked & ~_is_same(focal, cameras.focal)
+    believed = list(images.cameras)
+    for k in np.flatnonzero(is_new).tolist():
+        believed[k] = with_focal(believed[k], float(focal[k] * cameras.side_px[k]))
+        believed[k] = replace(believed[k], focal_source=FocalSource.VOTED)
+    return images.with_cameras(tuple(believed))
+
+
+def _look_at(images: ImageSet) -> _Cameras:
+    sources = [camera.focal_source for camera in images.cameras]
+    is_single = np.bincount(images.camera_idx, minlength=len(sources)) == 1
+    is_guess = np.array([source is FocalSource.GUESS for source in sources])
+    is_sure = np.array([source in (FocalSource.USER, FocalSource.VOTED) for source in sources])
+    is_open = is_single & ~is_sure
+    side_px = np.array([max(camera.width_px, camera.height_px) for camera in images.cameras], dtype=np.float64)
+    focal = np.array([mean_focal_px(camera) for camera in images.cameras]) / side_px
+    return _Cameras(side_px, focal, is_guess, ~is_open & ~is_guess, is_open)
+
+
+def _is_same(one: FloatArray, other: FloatArray) -> BoolArray:
+    return np.asarray(np.abs(np.log(one / other)) < SAME)
+
+
+def _strongest(edges: IntArray, num_inliers: IntArray) -> BoolArray:
+    """(num_edges,) the edges that are among the strongest of one of their ends."""
+    kept = np.zeros(edges.shape[1], dtype=np.bool_)
+    for ends in edges:
+        order = np.lexsort((-num_inliers, ends))
+        first = np.searchsorted(ends[order], ends[order])
+        kept[order[np.arange(len(order)) - first < MAX_PAIRS_PER_CAMERA]] = True
+    return kept
+
+
+def _agreement(images: ImageSet, edges: IntArray, F: FloatArray, num_inliers: IntArray) -> FloatArray:
+    """(num_edges, m, m) how well focal lengths of both ends go with a pair's fundamental matrix."""
+    calibration = np.tile(np.eye(3), (len(images.cameras), 1, 1))
+    for k in np.unique(edges, return_counts=True)[0].tolist():
+        camera = images.cameras[k]
+        calibration[k, :2, :2] *= max(camera.width_px, camera.height_px)
+        calibration[k, :2, 2] = principal_point(camera)
+    centred = np.swapaxes(calibration[edges[1]], -1, -2) @ F @ calibration[edges[0]]
+    weight = np.clip(np.sqrt(num_inliers / TYPICAL_INLIERS), *WEIGHT_RANGE)
+    likely = CHANCE + (1 - CHANCE) * pair_votes(centred, FOCAL)
+    return np.asarray(likely ** weight[:, None, None], dtype=np.float32)
+
+
+def _believed(edges: IntArray, agreement: FloatArray, cameras: _Cameras) -> FloatArray:
+    """(num_cameras,) the focal lengths that are believed in most, in longer image sides."""
+    log_focal = np.log(FOCAL)
+    off = log_focal - np.log(cameras.focal)[:, None]
+    doubt = np.where(cameras.is_fixed, NO_DOUBT, KNOWN_DOUBT)[:, None]
+    as_known = np.log(doubt + (1 - doubt) * np.exp(-0.5 * (off / KNOWN_SPREAD) ** 2))
+    as_guessed = -0.5 * (off / GUESS_SPREAD) ** 2
+    belief = propagate_beliefs(edges, agreement, np.where(cameras.is_guess[:, None], as_guessed, as_known))
+    # Between the values of the grid: the mean of what is believed near the peak.
+    is_near = np.abs(np.arange(len(FOCAL)) - belief.argmax(axis=1)[:, None]) <= 2
+    weight = np.exp(belief) * is_near
+    return np.asarray(np.exp((weight * log_focal).sum(axis=1) / weight.sum(axis=1)))

@@ -1,0 +1,49 @@
+"""What many uncertain statements about pairs say of each single one: belief propagation on a graph of grids.
+
+Every node has a value on a common grid. An edge says how well each value of one end goes with each of the other, and
+each node has an opinion of its own. Nodes tell their neighbours what they think of them, given what all others have
+told them (the sum-product rule), and think again, until it settles. Touches arrays only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vgpa.geometry.rotation import FloatArray, IntArray
+
+NUM_PASSES = 20
+DAMPING = 0.5
+"""Part of the old message in each new one: on graphs with loops undamped messages swing."""
+
+
+def propagate_beliefs(edges: IntArray, agreement: FloatArray, log_opinion: FloatArray) -> FloatArray:
+    """(num_nodes, m) logarithm of the belief of every node in each value, the highest of which is zero.
+
+    Args:
+        edges: (2, num_edges) nodes i and j; a node is no neighbour of its own.
+        agreement: (num_edges, m, m) how well values of i (rows) and of j (columns) go together, all positive.
+        log_opinion: (num_nodes, m) logarithm of what a node thinks of each value without its neighbours.
+    """
+    # What each edge tells its two ends, as logarithms.
+    told = np.zeros((2, *agreement.shape[:2]), dtype=agreement.dtype)
+    for _ in range(NUM_PASSES):
+        believed = _add_at_nodes(log_opinion, edges, told)
+        without = [np.exp(_from_zero(believed[ends] - heard)) for ends, heard in zip(edges, told, strict=True)]
+        to_i = np.einsum("eab,eb->ea", agreement, without[1].astype(agreement.dtype))
+        to_j = np.einsum("eab,ea->eb", agreement, without[0].astype(agreement.dtype))
+        fresh = np.stack([_from_zero(np.log(message)) for message in (to_i, to_j)])
+        told = DAMPING * told + (1 - DAMPING) * fresh
+    return _from_zero(_add_at_nodes(log_opinion, edges, told))
+
+
+def _add_at_nodes(log_opinion: FloatArray, edges: IntArray, told: FloatArray) -> FloatArray:
+    """(num_nodes, m) each node's opinion and all it is told (2, num_edges, m), added up."""
+    total = log_opinion.astype(np.float64)
+    for ends, heard in zip(edges, told, strict=True):
+        np.add.at(total, ends, heard)
+    return total
+
+
+def _from_zero(log_values: FloatArray) -> FloatArray:
+    """(n, m) shifted so that the highest of each row is zero."""
+    return np.asarray(log_values - log_values.max(axis=-1, keepdims=True))
