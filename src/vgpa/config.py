@@ -198,7 +198,7 @@ def default() -> Config:
 def fast() -> Config:
     """The quickest model that is still good for a preview."""
     rounds = (
-        BundleRound(180, "cauchy", 2.0, 3e-3, 20, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
+        BundleRound(180, "cauchy", 2.0, 1e-3, 50, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
         BundleRound(
             *(4, "cauchy", 3.0, 1e-4, 30),
             refine_intrinsics=True,

@@ -27,21 +27,23 @@ def propagate_beliefs(edges: IntArray, agreement: FloatArray, log_opinion: Float
     # What each edge tells its two ends, as logarithms.
     told = np.zeros((2, *agreement.shape[:2]), dtype=agreement.dtype)
     for _ in range(NUM_PASSES):
-        believed = _add_at_nodes(log_opinion, edges, told)
+        believed = log_opinion + _sum_at_nodes(edges, told, len(log_opinion))
         without = [np.exp(_from_zero(believed[ends] - heard)) for ends, heard in zip(edges, told, strict=True)]
         to_i = np.einsum("eab,eb->ea", agreement, without[1].astype(agreement.dtype))
         to_j = np.einsum("eab,ea->eb", agreement, without[0].astype(agreement.dtype))
         fresh = np.stack([_from_zero(np.log(message)) for message in (to_i, to_j)])
         told = DAMPING * told + (1 - DAMPING) * fresh
-    return _from_zero(_add_at_nodes(log_opinion, edges, told))
+    return _from_zero(log_opinion + _sum_at_nodes(edges, told, len(log_opinion)))
 
 
-def _add_at_nodes(log_opinion: FloatArray, edges: IntArray, told: FloatArray) -> FloatArray:
-    """(num_nodes, m) each node's opinion and all it is told (2, num_edges, m), added up."""
-    total = log_opinion.astype(np.float64)
-    for ends, heard in zip(edges, told, strict=True):
-        np.add.at(total, ends, heard)
-    return total
+def _sum_at_nodes(edges: IntArray, told: FloatArray, num_nodes: int) -> FloatArray:
+    """(num_nodes, m) the sum of all that each node is told (2, num_edges, m)."""
+    sums = np.zeros((num_nodes, told.shape[-1]))
+    by_node = np.argsort(edges.ravel(), kind="stable")
+    nodes, first = np.unique(edges.ravel()[by_node], return_index=True)
+    if len(nodes):
+        sums[nodes] = np.add.reduceat(told.reshape(-1, told.shape[-1])[by_node], first, axis=0)
+    return sums
 
 
 def _from_zero(log_values: FloatArray) -> FloatArray:

@@ -56,7 +56,8 @@ def pair_votes(centred_F: FloatArray, focal: FloatArray) -> FloatArray:
     scale, scale_of_cofactors = (np.stack([focal, focal, last], axis=-1) ** 2 for last in (one, focal**2))
     total = scale @ np.swapaxes(centred_F**2, -1, -2) @ scale.T
     squared = scale_of_cofactors @ np.swapaxes(cofactors**2, -1, -2) @ scale_of_cofactors.T
-    return _votes(total, np.sqrt(squared))
+    # Thousands of votes a pair: half the digits are plenty.
+    return _votes(total.astype(np.float32), np.sqrt(squared.astype(np.float32)))
 
 
 def _unit_and_cofactors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -69,7 +70,7 @@ def _unit_and_cofactors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _votes(total: FloatArray, s1_s2: FloatArray) -> FloatArray:
     """Votes from the sum of squares and the product of the singular values; none where all are zero."""
     # (s1 - s2) / (s1 + s2), from which 1 - s2 / s1.
-    contrast = np.sqrt(np.maximum(total - 2 * s1_s2, 0) / np.maximum(total + 2 * s1_s2, 1e-300))
+    contrast = np.sqrt(np.maximum(total - 2 * s1_s2, 0) / np.maximum(total + 2 * s1_s2, 1e-30))
     return np.where(total > 0, np.exp(-2 * contrast / (1 + contrast) / TOLERANCE), 0.0)
 
 
