@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vgpa.averaging.average import Averaged
-from vgpa.mapping.safety import doubtful_cameras
+from vgpa.mapping.safety import Checked, doubtful_cameras
 from vgpa.scene import ImageState, Poses, Problem, Reconstruction, Tracks, ViewGraph
 from vgpa.stages import StageLog
 
@@ -18,7 +18,7 @@ class Part:
     """A model and what it was made from: one connected group of images. Indices count all images of the problem.
 
     Attributes:
-        model: the reconstruction.
+        checked: the reconstruction, and the figures by which its cameras were judged.
         image_idx: the group's images. The model may have lost some, and have won others in re-integration.
         graph: the view graph with the group's edges, with `averaged`'s residuals on them.
         averaged: the averaged poses of the group's images, in their order.
@@ -27,13 +27,18 @@ class Part:
         predicted: the network's poses of the group's images, in their order; None where a model was given.
     """
 
-    model: Reconstruction
+    checked: Checked
     image_idx: NDArray[np.int64]
     graph: ViewGraph
     averaged: Averaged
     tracks: Tracks
     is_suspicious: NDArray[np.bool_]
     predicted: Poses | None = None
+
+    @property
+    def model(self) -> Reconstruction:
+        """The reconstruction."""
+        return self.checked.model
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +84,7 @@ def conclude(problem: Problem, parts: tuple[Part, ...], reliable: ViewGraph, log
     """The solution of these parts, with a warning if cameras are doubtful."""
     doubts: dict[str, list[str]] = {}
     for part in parts:
-        doubts |= doubtful_cameras(problem, part.model)
+        doubts |= doubtful_cameras(part.checked)
     if doubts:
         examples = [f"{name!r} ({', '.join(why)})" for name, why in sorted(doubts.items())[:3]]
         more = f" and {len(doubts) - 3} more" if len(doubts) > 3 else ""

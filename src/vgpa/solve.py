@@ -26,7 +26,7 @@ from vgpa.mapping.extend import extend_model
 from vgpa.mapping.join import joint_poses, with_cameras_of
 from vgpa.mapping.reintegrate import reintegrate
 from vgpa.mapping.rounds import build_model, readjust
-from vgpa.mapping.safety import remove_wrong_cameras
+from vgpa.mapping.safety import Checked, check_cameras
 from vgpa.mapping.triangulate import PointFilter, triangulate
 from vgpa.scene import Camera, ImageSet, ImageState, Poses, Problem, Reconstruction, ViewGraph
 from vgpa.solution import Part, Solution, conclude
@@ -89,10 +89,11 @@ def register(problem: Problem, model: Reconstruction, config: Config, log: Stage
         if model.num_points == 0:
             model = _with_points(reliable, model, config)
         extended = reintegrate(problem, model, config)
-        checked = remove_wrong_cameras(problem, extended, is_judged=~poses.is_known)
-    is_suspicious = extended.poses.is_known & ~checked.poses.is_known
-    averaged = _as_averaged(graph, checked, config)
-    part = Part(checked, np.arange(len(problem.images)), graph, averaged, checked.tracks, is_suspicious)
+        checked = check_cameras(problem, extended, is_judged=~poses.is_known)
+    model = checked.model
+    is_suspicious = extended.poses.is_known & ~model.poses.is_known
+    averaged = _as_averaged(graph, model, config)
+    part = Part(checked, np.arange(len(problem.images)), graph, averaged, model.tracks, is_suspicious)
     solution = conclude(problem, (part,), graph, log)
     return replace(solution, states={name: _STATE_OF_GIVEN.get(s, s) for name, s in solution.states.items()})
 
@@ -143,22 +144,32 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
         poses = averaged.poses.scatter(image_idx, len(problem.images))
         built = build_model(problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
     with log.stage("check cameras"):
-        model = remove_wrong_cameras(problem, built)
+        checked = check_cameras(problem, built)
         seen = built.poses.is_known
-    if config.mapping.reintegrate is not None and model.num_registered < len(problem.images):
+    if config.mapping.reintegrate is not None and checked.model.num_registered < len(problem.images):
         with log.stage("reintegrate images"):
-            extended = reintegrate(problem, model, config)
-            if extended.num_registered > READJUST_GROWTH * model.num_registered:
-                adjusted = readjust(extended, problem.keypoints, config.mapping, config.num_threads)
-                extended = reintegrate(problem, adjusted, config)
-            model = remove_wrong_cameras(problem, extended)
-            seen = seen | extended.poses.is_known
-            if model.num_registered < extended.num_registered:
-                # The right place of a camera that was wrong may be plain to see where its own points are gone.
-                again = reintegrate(problem, model, config)
-                seen = seen | again.poses.is_known
-                model = remove_wrong_cameras(problem, again, is_judged=~model.poses.is_known)
-    return Part(model, image_idx, group.view_graph, averaged, tracks, seen & ~model.poses.is_known, predicted)
+            checked, placed = _bring_back(problem, checked, config)
+            seen = seen | placed
+    is_suspicious = seen & ~checked.model.poses.is_known
+    return Part(checked, image_idx, group.view_graph, averaged, tracks, is_suspicious, predicted)
+
+
+def _bring_back(problem: Problem, checked: Checked, config: Config) -> tuple[Checked, NDArray[np.bool_]]:
+    """The model with the lost images that find their place, and (num_images,) all that were placed for a while."""
+    extended = reintegrate(problem, checked.model, config)
+    if extended.num_registered > READJUST_GROWTH * checked.model.num_registered:
+        adjusted = readjust(extended, problem.keypoints, config.mapping, config.num_threads)
+        extended = reintegrate(problem, adjusted, config)
+        checked = check_cameras(problem, extended)
+    else:
+        checked = check_cameras(problem, extended, before=checked)
+    placed, model = extended.poses.is_known, checked.model
+    if model.num_registered < extended.num_registered:
+        # The right place of a camera that was wrong may be plain to see where its own points are gone.
+        again = reintegrate(problem, model, config)
+        placed = placed | again.poses.is_known
+        checked = check_cameras(problem, again, is_judged=~model.poses.is_known, before=checked)
+    return checked, placed
 
 
 def _add(
@@ -177,9 +188,9 @@ def _add(
             if poses is None:
                 continue
             seeing = with_cameras_of(earlier.model, part.model)
-            joined = remove_wrong_cameras(problem, extend_model(problem, seeing, poses, config))
-        if (joined.poses.is_known & part.model.poses.is_known).sum() > part.model.num_registered / 2:
-            return [*parts[:k], replace(earlier, model=joined), *parts[k + 1 :]]
+            joined = check_cameras(problem, extend_model(problem, seeing, poses, config))
+        if (joined.model.poses.is_known & part.model.poses.is_known).sum() > part.model.num_registered / 2:
+            return [*parts[:k], replace(earlier, checked=joined), *parts[k + 1 :]]
     return [*parts, part]
 
 

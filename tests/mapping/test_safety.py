@@ -15,10 +15,10 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.mapping.extend import without_images
 from vgpa.mapping.safety import (
     CameraFigures,
+    check_cameras,
     doubtful_cameras,
     find_concerns,
     measure_cameras,
-    remove_wrong_cameras,
     rotation_disagreement_deg,
 )
 from vgpa.scene import Poses, Reconstruction, Tracks
@@ -53,13 +53,14 @@ def moved(cams: Rigid, image_idx: int, rotation: np.ndarray, shift: float) -> Ri
 
 def test_a_good_model_is_left_alone(truth: Truth) -> None:
     model = model_with(truth, truth.cam_from_world)
-    assert remove_wrong_cameras(truth.problem, model) is model
-    assert doubtful_cameras(truth.problem, model) == {}
+    checked = check_cameras(truth.problem, model)
+    assert checked.model is model
+    assert doubtful_cameras(checked) == {}
 
 
 def test_a_turned_camera_is_taken_out_and_its_neighbours_stay(truth: Truth) -> None:
     model = model_with(truth, moved(truth.cam_from_world, 3, np.diag([-1.0, -1, 1]), 0.0))
-    cleaned = remove_wrong_cameras(truth.problem, model)
+    cleaned = check_cameras(truth.problem, model).model
     np.testing.assert_array_equal(cleaned.poses.is_known, np.arange(NUM_IMAGES) != 3)
     assert 3 not in cleaned.tracks.image_idx
 
@@ -71,7 +72,7 @@ def test_a_camera_far_away_is_taken_out(truth: Truth) -> None:
     figures = measure_cameras(truth.problem, model)
     concerns = find_concerns(figures, "wrong")
     np.testing.assert_array_equal(concerns["far away"], np.arange(NUM_IMAGES) == 5)
-    assert not remove_wrong_cameras(truth.problem, model).poses.is_known[5]
+    assert not check_cameras(truth.problem, model).model.poses.is_known[5]
 
 
 def test_a_camera_with_few_points_is_doubtful_and_one_with_hardly_any_goes(truth: Truth) -> None:
@@ -79,22 +80,35 @@ def test_a_camera_with_few_points_is_doubtful_and_one_with_hardly_any_goes(truth
     point, image = model.tracks.track_idx, model.tracks.image_idx
     few = ((image == 2) & (point >= 20)) | ((image == 7) & (point >= 3))
     model = replace(model, tracks=model.tracks.select_observations(~few))
-    cleaned = remove_wrong_cameras(truth.problem, model)
-    np.testing.assert_array_equal(cleaned.poses.is_known, np.arange(NUM_IMAGES) != 7)
-    assert doubtful_cameras(truth.problem, cleaned) == {"photo_02.jpg": ["few points"]}
+    checked = check_cameras(truth.problem, model)
+    np.testing.assert_array_equal(checked.model.poses.is_known, np.arange(NUM_IMAGES) != 7)
+    assert doubtful_cameras(checked) == {"photo_02.jpg": ["few points"]}
+
+
+def test_a_model_that_grew_has_the_same_figures_if_only_what_is_new_is_measured(truth: Truth) -> None:
+    model = model_with(truth, moved(truth.cam_from_world, 3, np.diag([-1.0, -1, 1]), 0.0))
+    is_new = np.arange(NUM_IMAGES) >= 8
+    before = check_cameras(truth.problem, without_images(model, is_new | (np.arange(NUM_IMAGES) == 3)))
+    grown = without_images(model, np.arange(NUM_IMAGES) == 3)
+    anew, added = check_cameras(truth.problem, grown), check_cameras(truth.problem, grown, before=before)
+    for name in ("num_points", "error_px", "distance"):
+        np.testing.assert_allclose(getattr(added.figures, name), getattr(anew.figures, name))
+    np.testing.assert_allclose(added.figures.rotation_deg, anew.figures.rotation_deg, atol=1e-3)
+    with_wrong = check_cameras(truth.problem, model, before=before)
+    np.testing.assert_array_equal(with_wrong.model.poses.is_known, np.arange(NUM_IMAGES) != 3)
 
 
 def test_wrong_edges_in_the_minority_convict_nobody(truth: Truth) -> None:
     graph = make_edges_wrong(truth.problem.view_graph, 0.25)
     model = model_with(truth, truth.cam_from_world)
     problem = replace(truth.problem, view_graph=graph)
-    assert remove_wrong_cameras(problem, model).num_registered == NUM_IMAGES
+    assert check_cameras(problem, model).model.num_registered == NUM_IMAGES
 
 
 def test_a_scene_whose_relative_rotations_are_all_bad_loses_nobody(truth: Truth) -> None:
     graph = make_edges_wrong(truth.problem.view_graph, 1.0)
     model = model_with(truth, truth.cam_from_world)
-    assert remove_wrong_cameras(replace(truth.problem, view_graph=graph), model).num_registered == NUM_IMAGES
+    assert check_cameras(replace(truth.problem, view_graph=graph), model).model.num_registered == NUM_IMAGES
 
 
 def test_points_left_with_one_view_go(truth: Truth) -> None:

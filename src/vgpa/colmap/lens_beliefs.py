@@ -112,7 +112,7 @@ def _strongest(edges: IntArray, num_inliers: IntArray) -> BoolArray:
 def _agreement(images: ImageSet, edges: IntArray, F: FloatArray, num_inliers: IntArray) -> FloatArray:
     """(num_edges, m, m) how well focal lengths of both ends go with a pair's fundamental matrix."""
     calibration = np.tile(np.eye(3), (len(images.cameras), 1, 1))
-    for k in np.unique(edges, return_counts=True)[0].tolist():
+    for k in np.unique(edges).tolist():
         camera = images.cameras[k]
         calibration[k, :2, :2] *= max(camera.width_px, camera.height_px)
         calibration[k, :2, 2] = principal_point(camera)

@@ -9,7 +9,7 @@ where scenes differ: a camera is judged beside the others of its scene.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,14 @@ class CameraFigures:
     distance: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """A model without cameras that are clearly wrong, and the figures of those it has."""
+
+    model: Reconstruction
+    figures: CameraFigures
+
+
 def measure_cameras(problem: Problem, model: Reconstruction) -> CameraFigures:
     """The figures that cameras are judged by."""
     tracks, num = model.tracks, len(model.images)
@@ -74,6 +82,21 @@ def measure_cameras(problem: Problem, model: Reconstruction) -> CameraFigures:
         _quantile_by_group(tracks.image_idx, error_px, np.ones(len(error_px)), num, 0.5),
         rotation_disagreement_deg(problem, model),
         _relative_distance(model),
+    )
+
+
+def _measure_new(
+    problem: Problem, model: Reconstruction, is_new: NDArray[np.bool_], before: CameraFigures
+) -> CameraFigures:
+    """The figures of a model whose other cameras stayed where they were: only what new ones touch is measured."""
+    own = problem.select_edges(np.asarray(is_new[problem.view_graph.edge_index].any(axis=0)))
+    seen = replace(model, tracks=model.tracks.select_observations(is_new[model.tracks.image_idx]))
+    new = measure_cameras(own, seen)
+    return CameraFigures(
+        np.where(is_new, new.num_points, before.num_points),
+        np.where(is_new, new.error_px, before.error_px),
+        np.where(is_new, new.rotation_deg, before.rotation_deg),
+        new.distance,
     )
 
 
@@ -97,9 +120,9 @@ def find_concerns(figures: CameraFigures, kind: str) -> dict[str, NDArray[np.boo
     }
 
 
-def remove_wrong_cameras(
-    problem: Problem, model: Reconstruction, is_judged: NDArray[np.bool_] | None = None
-) -> Reconstruction:
+def check_cameras(
+    problem: Problem, model: Reconstruction, is_judged: NDArray[np.bool_] | None = None, before: Checked | None = None
+) -> Checked:
     """The model without the cameras that are clearly wrong, and without the points that then have one view.
 
     The camera that disagrees most with the view graph goes first and alone, for it spoils the figures of its
@@ -107,27 +130,35 @@ def remove_wrong_cameras(
 
     Args:
         is_judged: (num_images,) the cameras that may go; all, if not given.
+        before: what was found before cameras were added, if no camera has moved since.
     """
     is_judged = np.ones(len(model.images), dtype=np.bool_) if is_judged is None else is_judged
-    while True:
+    if before is None:
         figures = measure_cameras(problem, model)
-        concerns = find_concerns(figures, "wrong")
-        is_turned = is_judged & concerns.pop("turned against its neighbours")
-        is_wrong = is_judged & np.any(list(concerns.values()), axis=0)
-        if is_turned.any():
-            is_wrong[np.argmax(np.where(is_turned, figures.rotation_deg, -1.0))] = True
-        if not is_wrong.any():
-            return model
+    else:
+        figures = _measure_new(problem, model, ~before.model.poses.is_known, before.figures)
+    while (is_wrong := _find_wrong(figures, is_judged)).any():
         model = without_images(model, is_wrong)
+        figures = measure_cameras(problem, model)
+    return Checked(model, figures)
 
 
-def doubtful_cameras(problem: Problem, model: Reconstruction) -> dict[str, list[str]]:
+def _find_wrong(figures: CameraFigures, is_judged: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(num_images,) the cameras that must go now."""
+    concerns = find_concerns(figures, "wrong")
+    is_turned = is_judged & concerns.pop("turned against its neighbours")
+    is_wrong = is_judged & np.any(list(concerns.values()), axis=0)
+    if is_turned.any():
+        is_wrong[np.argmax(np.where(is_turned, figures.rotation_deg, -1.0))] = True
+    return np.asarray(is_wrong)
+
+
+def doubtful_cameras(checked: Checked) -> dict[str, list[str]]:
     """Names of the registered images with a doubtful camera, and what is doubtful about each."""
-    concerns = find_concerns(measure_cameras(problem, model), "doubtful")
+    concerns = find_concerns(checked.figures, "doubtful")
     is_doubtful = np.any(list(concerns.values()), axis=0)
-    return {
-        model.images.names[k]: [name for name, mask in concerns.items() if mask[k]] for k in np.flatnonzero(is_doubtful)
-    }
+    names = checked.model.images.names
+    return {names[k]: [name for name, mask in concerns.items() if mask[k]] for k in np.flatnonzero(is_doubtful)}
 
 
 def rotation_disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
