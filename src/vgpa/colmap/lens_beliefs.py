@@ -32,10 +32,15 @@ TYPICAL_INLIERS, WEIGHT_RANGE = 100.0, (0.3, 2.0)
 """Matches of a pair that counts once, and how much any pair counts: more with more matches, though less and less so."""
 MAX_PAIRS_PER_CAMERA = 20
 """A camera's strongest pairs say enough."""
-MIN_NUM_TO_DOUBT = 8
-"""Known focal lengths from which on most of them may be found wrong."""
-SAME = 0.1
+MIN_NUM_TO_DOUBT = 5
+"""Known focal lengths that must be found wrong before others are doubted."""
+TYPICAL_FOCAL = 1.2
+"""What a guess is, in longer image sides."""
+SAME = 0.15
 """Focal lengths whose logarithms differ by less are the same."""
+SURE_SPREAD, MIN_SURE_PART = 0.2, 0.25
+"""Spread of the logarithm of a belief that is sure, and the part of beliefs that must be. They hang together: where so
+many are sure the others are better than guesses, and elsewhere (photos that were all taken sideways) none is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +75,13 @@ def believe_lenses(images: ImageSet, pairs: EpipolarPairs) -> ImageSet:
     edges = pairs.camera_idx[:, chosen]
     agreement = _agreement(images, edges, pairs.F[chosen], pairs.num_inliers[chosen])
     is_asked = cameras.is_open & np.isin(np.arange(len(images.cameras)), edges)
-    focal = _believed(edges, agreement, cameras)
     is_told = is_asked & ~cameras.is_guess
-    num_same, num_told = (_is_same(focal, cameras.focal) & is_told).sum(), is_told.sum()
-    if num_told < MIN_NUM_TO_DOUBT or num_same > num_told / 2:
+    if not _is_told_wrong(edges, agreement, cameras, is_told):
         is_asked &= ~is_told
-        focal = _believed(edges, agreement, replace(cameras, is_fixed=cameras.is_fixed | is_told))
+        cameras = replace(cameras, is_fixed=cameras.is_fixed | is_told)
+    focal, spread = _believed(edges, agreement, cameras)
+    if not is_asked.any() or (spread[is_asked] < SURE_SPREAD).mean() < MIN_SURE_PART:
+        return images
     is_new = is_asked & ~_is_same(focal, cameras.focal)
     believed = list(images.cameras)
     for k in np.flatnonzero(is_new).tolist():
@@ -93,6 +99,19 @@ def _look_at(images: ImageSet) -> _Cameras:
     side_px = np.array([max(camera.width_px, camera.height_px) for camera in images.cameras], dtype=np.float64)
     focal = np.array([mean_focal_px(camera) for camera in images.cameras]) / side_px
     return _Cameras(side_px, focal, is_guess, ~is_open & ~is_guess, is_open)
+
+
+def _is_told_wrong(edges: IntArray, agreement: FloatArray, cameras: _Cameras, is_told: BoolArray) -> bool:
+    """Whether most of what is told of focal lengths is not what the pairs are sure of without it."""
+    if is_told.sum() < MIN_NUM_TO_DOUBT:
+        return False
+    untold = replace(
+        cameras, focal=np.where(is_told, TYPICAL_FOCAL, cameras.focal), is_guess=cameras.is_guess | is_told
+    )
+    focal, spread = _believed(edges, agreement, untold)
+    is_sure = is_told & (spread < SURE_SPREAD)
+    num_wrong = (is_sure & ~_is_same(focal, cameras.focal)).sum()
+    return bool(num_wrong >= MIN_NUM_TO_DOUBT and num_wrong > is_sure.sum() / 2)
 
 
 def _is_same(one: FloatArray, other: FloatArray) -> BoolArray:
@@ -122,15 +141,17 @@ def _agreement(images: ImageSet, edges: IntArray, F: FloatArray, num_inliers: In
     return np.asarray(likely ** weight[:, None, None], dtype=np.float32)
 
 
-def _believed(edges: IntArray, agreement: FloatArray, cameras: _Cameras) -> FloatArray:
-    """(num_cameras,) the focal lengths that are believed in most, in longer image sides."""
+def _believed(edges: IntArray, agreement: FloatArray, cameras: _Cameras) -> tuple[FloatArray, FloatArray]:
+    """(num_cameras,) the focal lengths that are believed in most, in longer sides, and the spread of their logs."""
     log_focal = np.log(FOCAL)
     off = log_focal - np.log(cameras.focal)[:, None]
     doubt = np.where(cameras.is_fixed, NO_DOUBT, KNOWN_DOUBT)[:, None]
     as_known = np.log(doubt + (1 - doubt) * np.exp(-0.5 * (off / KNOWN_SPREAD) ** 2))
     as_guessed = -0.5 * (off / GUESS_SPREAD) ** 2
     belief = propagate_beliefs(edges, agreement, np.where(cameras.is_guess[:, None], as_guessed, as_known))
+    likely = np.exp(belief) / np.exp(belief).sum(axis=1, keepdims=True)
+    mean = likely @ log_focal
+    spread = np.sqrt(np.sum(likely * (log_focal - mean[:, None]) ** 2, axis=1))
     # Between the values of the grid: the mean of what is believed near the peak.
     is_near = np.abs(np.arange(len(FOCAL)) - belief.argmax(axis=1)[:, None]) <= 2
-    weight = np.exp(belief) * is_near
-    return np.asarray(np.exp((weight * log_focal).sum(axis=1) / weight.sum(axis=1)))
+    return np.exp((likely * is_near) @ log_focal / (likely * is_near).sum(axis=1)), spread
