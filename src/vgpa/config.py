@@ -118,6 +118,8 @@ class BundleRound:
     """Iterations at which it ends in any case."""
     refine_intrinsics: bool
     """Focal length and distortion are free in this round (unless they are fixed for the run)."""
+    only_unknown_focal: bool = False
+    """Of these, only focal lengths that nobody knows are free."""
     is_scale_relative: bool = False
     """The scale of the loss is in median reprojection errors of the model before the round: how sharp photos are, and
     with them what an outlier is, differs from scene to scene by more than three times."""

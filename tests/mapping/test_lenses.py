@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.synthetic import Truth, make_problem
-from vgpa.colmap.bundle import BundleOptions
+from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.config import GraphConfig
 from vgpa.frontend.tracks import build_tracks
-from vgpa.mapping.lenses import adjust_believably, lost_lenses, with_given_lenses
-from vgpa.scene import Keypoints, Poses, Reconstruction
+from vgpa.mapping.lenses import adjust_believably, known_lenses, lost_lenses, with_given_lenses
+from vgpa.scene import FocalSource, Keypoints, Poses, Reconstruction
 
 FREE = BundleOptions("huber", 1.0, 1e-6, 100, refine_intrinsics=True, num_threads=1)
 
@@ -62,3 +62,23 @@ def test_lost_is_what_no_lens_has(model: Reconstruction, factors: tuple[float, f
     assert lost_lenses(found, model.images).tolist() == [is_lost]
     back = with_given_lenses(found, model.images, np.array([True]))
     np.testing.assert_array_equal(back.cameras[0].params, camera.params)
+
+
+def test_somebody_knew_what_is_neither_guessed_nor_voted(model: Reconstruction) -> None:
+    sources = (FocalSource.USER, FocalSource.GUESS, FocalSource.EXIF, FocalSource.VOTED, FocalSource.PRIOR)
+    cameras = tuple(replace(model.images.cameras[0], focal_source=source) for source in sources)
+    images = replace(model.images, cameras=cameras, camera_idx=np.arange(6) % 5)
+    assert known_lenses(images) == (0, 2, 4)
+
+
+def test_distortion_may_be_held_where_the_focal_length_is_free(truth: Truth, model: Reconstruction) -> None:
+    radial = tuple(
+        replace(camera, model="SIMPLE_RADIAL", params=np.array([0.9 * camera.params[0], *camera.params[2:4], 0.05]))
+        for camera in model.images.cameras
+    )
+    seen = replace(model, images=model.images.with_cameras(radial))
+    for is_free in (True, False):
+        adjusted = bundle_adjust(seen, truth.problem.keypoints, replace(FREE, refine_distortion=is_free))
+        focal, *_, distortion = adjusted.images.cameras[0].params
+        assert focal != radial[0].params[0]
+        assert bool(distortion != 0.05) is is_free

@@ -33,6 +33,7 @@ class BundleOptions:
             all others are held as they are; None holds every principal point.
         held_cameras: cameras whose intrinsics are held whatever else is free.
         may_climb: whether steps may raise the cost for a while.
+        refine_distortion: whether distortion is free where the focal length is.
     """
 
     loss: Literal["huber", "cauchy"]
@@ -44,6 +45,7 @@ class BundleOptions:
     min_images_for_principal_point: int | None = None
     held_cameras: tuple[int, ...] = ()
     may_climb: bool = True
+    refine_distortion: bool = True
 
 
 def bundle_adjust(
@@ -115,7 +117,7 @@ def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
     result = pycolmap.BundleAdjustmentOptions()
     result.print_summary = False
     result.refine_focal_length = options.refine_intrinsics
-    result.refine_extra_params = options.refine_intrinsics
+    result.refine_extra_params = options.refine_intrinsics and options.refine_distortion
     result.refine_principal_point = options.min_images_for_principal_point is not None
     result.ceres.loss_function_type = LOSSES[options.loss]
     result.ceres.loss_function_scale = options.loss_scale_px

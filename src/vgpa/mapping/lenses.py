@@ -14,7 +14,7 @@ import numpy as np
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.colmap.cameras import focal_change, has_believable_focal
 from vgpa.geometry.rotation import BoolArray
-from vgpa.scene import Camera, ImageSet, Keypoints, Reconstruction
+from vgpa.scene import Camera, FocalSource, ImageSet, Keypoints, Reconstruction
 
 MAX_ASPECT_CHANGE = 1.5
 """Pixels are known to be square, or how far they are not, better than by this factor."""
@@ -54,6 +54,12 @@ def lost_lenses(images: ImageSet, given: ImageSet) -> BoolArray:
         return has_believable_focal(old) and (is_skewed or not has_believable_focal(new))
 
     return np.array([is_lost(old, new) for old, new in zip(given.cameras, images.cameras, strict=True)], dtype=np.bool_)
+
+
+def known_lenses(images: ImageSet) -> tuple[int, ...]:
+    """The cameras whose focal length somebody knew before."""
+    unknown = (FocalSource.GUESS, FocalSource.VOTED)
+    return tuple(k for k, camera in enumerate(images.cameras) if camera.focal_source not in unknown)
 
 
 def with_given_lenses(images: ImageSet, given: ImageSet, which: BoolArray) -> ImageSet:

@@ -17,7 +17,7 @@ from vgpa.errors import NoModelError
 from vgpa.geometry.rotation import BoolArray
 from vgpa.mapping.cover import covering_tracks, sampled_tracks, well_supported_images
 from vgpa.mapping.extend import without_images
-from vgpa.mapping.lenses import adjust_believably, lost_lenses, with_given_lenses
+from vgpa.mapping.lenses import adjust_believably, known_lenses, lost_lenses, with_given_lenses
 from vgpa.mapping.principal_point import explains_principal_point, freeable_cameras
 from vgpa.mapping.triangulate import PointFilter, Points, keep_good, observation_errors_px, triangulate
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
@@ -73,8 +73,9 @@ class _Given:
             settings.max_iterations,
             settings.refine_intrinsics and not self.config.fix_intrinsics,
             self.num_threads,
-            held_cameras=self.config.held_cameras,
+            held_cameras=self.config.held_cameras + (known_lenses(self.images) if settings.only_unknown_focal else ()),
             may_climb=settings.may_climb,
+            refine_distortion=not settings.only_unknown_focal,
         )
 
 
@@ -123,7 +124,8 @@ def _coarse_rounds(model: Reconstruction, given: _Given) -> list[BundleRound]:
 
     The loss starts as wide as the errors are and narrows from round to round, while hardly anything is thrown out: a
     camera that is off by degrees must stay to be pulled in. Long lenses need this most, for a degree is many pixels.
-    Intrinsics are held: they would explain what is wrong with the poses.
+    Intrinsics are held, for they would explain what is wrong with the poses; but focal lengths that nobody knows are
+    themselves what is wrong.
     """
     first = given.config.rounds[0]
     if not first.is_adaptive:
@@ -133,7 +135,7 @@ def _coarse_rounds(model: Reconstruction, given: _Given) -> list[BundleRound]:
         return []
     # Where a part of the model is bent away, most points still look fine; the worst tenth tells.
     scale_px = min(float(np.quantile(points.error_px, 0.9)) / 1.5, MAX_COARSE_SCALE_PX)
-    coarse, rounds = replace(first, min_num_covered=COARSE_NUM_COVERED, refine_intrinsics=False), []
+    coarse, rounds = replace(first, min_num_covered=COARSE_NUM_COVERED, only_unknown_focal=True), []
     while scale_px > first.loss_scale_px * COARSE_SHRINKAGE:
         error_px = max(COARSE_ERROR_PER_SCALE * scale_px, first.max_error_px)
         rounds.append(replace(coarse, max_error_px=error_px, loss_scale_px=scale_px))
