@@ -2,10 +2,10 @@
 
     VGPA_DATA=... python benchmarks/lenses.py [SCENE ...]
 
-The fundamental matrices are those of the scenes' databases, and the truth is the focal length of the reference; but every
-image is given a camera of its own, of which EXIF says nothing (the guess is 1.2 longer sides), the truth to 2%, the truth for
-two thirds of the images and half or twice of it for the others, or 0.3 to 3 times the truth, as after cropping. Printed as
-a table: median and 90% quantile of the factor by which focal lengths are wrong, before and after.
+The fundamental matrices are those of the scenes' databases, and the truth is the focal length of the reference; but
+every image is given a camera of its own, of which EXIF says nothing (the guess is 1.2 longer sides), the truth to 2%,
+the truth for two thirds of the images and half or twice of it for the others, or 0.3 to 3 times the truth, as after
+cropping. Printed as a table: median and 90% quantile of the factor by which focal lengths are wrong, before and after.
 """
 
 from __future__ import annotations
