@@ -64,6 +64,18 @@ def test_lost_is_what_no_lens_has(model: Reconstruction, factors: tuple[float, f
     np.testing.assert_array_equal(back.cameras[0].params, camera.params)
 
 
+@pytest.mark.parametrize(("factor", "is_lost"), [(1.5, False), (0.1, False), (3, True), (-1, True)])
+def test_a_lens_that_is_longer_than_lenses_are_may_run_away_too(
+    model: Reconstruction, factor: float, is_lost: bool
+) -> None:
+    camera = model.images.cameras[0]
+    side_px = max(camera.width_px, camera.height_px)
+    long = replace(camera, params=np.array([15 * side_px, 15 * side_px, *camera.params[2:]]))
+    given = model.images.with_cameras((long,))
+    found = model.images.with_cameras((replace(long, params=long.params * [factor, factor, 1, 1]),))
+    assert lost_lenses(found, given).tolist() == [is_lost]
+
+
 def test_somebody_knew_what_is_neither_guessed_nor_voted(model: Reconstruction) -> None:
     sources = (FocalSource.USER, FocalSource.GUESS, FocalSource.EXIF, FocalSource.VOTED, FocalSource.PRIOR)
     cameras = tuple(replace(model.images.cameras[0], focal_source=source) for source in sources)

@@ -38,7 +38,7 @@ MAX_NUM_RADIAL = 2
 def map_database(database: Path, folder: Path, options: MapperOptions) -> MappedModel:
     """Theia's global mapper; its model is written to the folder."""
     theia = _import_theia()
-    problem = read_problem(database)
+    problem = read_problem(database, are_lenses_known=options.fix_intrinsics)
     tracks = build_tracks(problem, GraphConfig())
     with silenced():
         world = theia.Reconstruction()

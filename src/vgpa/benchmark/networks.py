@@ -70,7 +70,8 @@ class NetworkMethod:
     def run(self, offer: Offer, seed: int) -> Result:
         """Poses of the largest component of the view graph, compared with the reference pair by pair."""
         try:
-            reliable = select_reliable_edges(read_problem(offer.database), presets.default().graph)
+            problem = read_problem(offer.database, are_lenses_known=offer.fix_intrinsics)
+            reliable = select_reliable_edges(problem, presets.default().graph)
             component, image_idx = largest_component(reliable)
             names = [component.images.names[k] for k in image_idx]
             return Result(_areas(names, self._poses(component, image_idx, seed), offer))

@@ -34,7 +34,7 @@ MAX_DISAGREEMENT = 0.06
 
 @dataclass(frozen=True, eq=False)
 class EpipolarPairs:
-    """Uncalibrated pairs of images.
+    """Pairs of images with a fundamental matrix.
 
     Attributes:
         camera_idx: (2, num_pairs) cameras of image i and image j.

@@ -14,6 +14,9 @@ from vgpa.errors import InputError
 from vgpa.geometry.rotation import FloatArray, normalize
 from vgpa.scene import Camera, FocalSource, ImageSet, Problem
 
+MAX_SKEW = 1e-3
+"""Part by which the focal lengths along both axes may differ where pixels are square."""
+
 
 def to_pycolmap(camera: Camera, camera_id: int) -> pycolmap.Camera:
     """pycolmap's camera with the same model, size and parameters."""
@@ -97,6 +100,14 @@ def mean_focal_px(camera: Camera) -> float:
 def has_believable_focal(camera: Camera) -> bool:
     """Whether the focal length is one that lenses have: 0.2 to 10 longer image sides."""
     return 0.2 <= mean_focal_px(camera) / max(camera.width_px, camera.height_px) <= 10
+
+
+def is_plain(camera: Camera) -> bool:
+    """Whether a camera is a pinhole with square pixels and without distortion, so far as its parameters say."""
+    handle = _handle(camera)
+    focal, others = (camera.params[list(at)] for at in (handle.focal_length_idxs(), handle.extra_params_idxs()))
+    has_focal = len(focal) > 0 and bool(np.all(focal > 0) and np.ptp(focal) <= MAX_SKEW * focal.max())
+    return has_focal and "FISHEYE" not in camera.model and not np.any(others)
 
 
 def focal_change(before: Camera, after: Camera) -> FloatArray:

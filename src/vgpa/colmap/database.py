@@ -128,7 +128,7 @@ def _read_keypoints(connection: sqlite3.Connection, images: ImageSet) -> Keypoin
 
 
 def _calibrate(images: ImageSet, pairs: list[Pair]) -> tuple[ImageSet, list[Pair]]:
-    """Focal lengths that the pairs tell in place of guesses, and their pairs without the poses made under the guess."""
+    """Focal lengths that the pairs tell, and the pairs of such cameras without what was made under others."""
     epipolar = [p for p in pairs if p.config in EPIPOLAR and p.matrices["F"] is not None]
     if not epipolar:
         return images, pairs
@@ -140,8 +140,15 @@ def _calibrate(images: ImageSet, pairs: list[Pair]) -> tuple[ImageSet, list[Pair
     calibrated = believe_lenses(calibrate_guesses(images, matrices), matrices)
     is_voted = np.array([camera.focal_source is FocalSource.VOTED for camera in calibrated.cameras])
     in_doubt = is_voted[images.camera_idx]
-    cleared = [replace(p, quaternion_wxyz=None) if in_doubt[p.i] or in_doubt[p.j] else p for p in pairs]
-    return calibrated, cleared
+    return calibrated, [_uncalibrated(p) if in_doubt[p.i] or in_doubt[p.j] else p for p in pairs]
+
+
+def _uncalibrated(pair: Pair) -> Pair:
+    """The pair without the pose and the essential matrix that were made under other intrinsics."""
+    pair = replace(pair, quaternion_wxyz=None)
+    if pair.config != int(Config.CALIBRATED) or pair.matrices["F"] is None:
+        return pair
+    return replace(pair, config=int(Config.UNCALIBRATED), matrices=pair.matrices | {"E": None})
 
 
 def _assemble(

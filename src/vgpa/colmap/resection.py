@@ -11,14 +11,15 @@ from vgpa.colmap.cameras import has_believable_focal, to_pycolmap, with_focal
 from vgpa.colmap.silence import silenced
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, normalize, wxyz_from_xyzw
-from vgpa.scene import Camera
+from vgpa.scene import Camera, FocalSource
 
 FOCAL = np.geomspace(0.5, 8.0, 6)
 """Focal lengths to try one after the other, in longer image sides."""
 CLEAR_PART = 0.8
 """Part of the matches from which on nothing else is tried."""
-MIN_GAIN = 1.05
-"""A focal length found with the pose must explain this many times the matches that the given one does."""
+MIN_GAIN, MIN_GAIN_OVER_KNOWN = 1.05, 1.2
+"""A focal length found with the pose must explain this many times the matches that the given one does, which may be a
+guess or known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,19 +42,24 @@ def resect(
     given = _resect(camera, xy_px, xyz, max_error_px)
     if not is_focal_free:
         return given
-    others = [_resect(camera, xy_px, xyz, max_error_px, estimates_focal=True, refines_focal=True)]
-    if max(_num_inliers(answer) for answer in (given, *others)) < CLEAR_PART * len(xyz):
+    found = _believable(_resect(camera, xy_px, xyz, max_error_px, estimates_focal=True, refines_focal=True))
+    is_clear = max(_num_inliers(given), _num_inliers(found)) >= CLEAR_PART * len(xyz)
+    if not is_clear:
         # Points at one distance hardly tell a focal length, and an estimate from four of them is then a game of chance.
         side_px = max(camera.width_px, camera.height_px)
         tried = (with_focal(camera, side_px * focal) for focal in FOCAL)
-        others += [_resect(lens, xy_px, xyz, max_error_px, refines_focal=True) for lens in tried]
-    believable = [answer for answer in others if answer is not None and has_believable_focal(answer.camera)]
-    found = max(believable, key=_num_inliers, default=None)
-    return found if _num_inliers(found) >= max(MIN_GAIN * _num_inliers(given), 1) else given
+        row = (_believable(_resect(lens, xy_px, xyz, max_error_px, refines_focal=True)) for lens in tried)
+        found = max((found, *row), key=_num_inliers)
+    min_gain = MIN_GAIN if camera.focal_source in (FocalSource.GUESS, FocalSource.VOTED) else MIN_GAIN_OVER_KNOWN
+    return found if _num_inliers(found) >= max(min_gain * _num_inliers(given), 1) else given
 
 
 def _num_inliers(answer: Resection | None) -> int:
     return 0 if answer is None else answer.num_inliers
+
+
+def _believable(answer: Resection | None) -> Resection | None:
+    return answer if answer is not None and has_believable_focal(answer.camera) else None
 
 
 def _resect(

@@ -69,7 +69,7 @@ def read_resfm(path: Path, config: Config | None = None) -> Problem:
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "tracks.db"
         write_tracks(database, plain, config or presets.default())
-        problem = read_problem(database)
+        problem = read_problem(database, are_lenses_known=True)
     return replace(problem, images=replace(problem.images, names=scene.names))
 
 

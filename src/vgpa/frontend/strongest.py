@@ -15,8 +15,8 @@ from vgpa.scene import Matches, Problem
 
 NUM_SHADES, STRIDE = 1 << 10, 633
 """Keypoints with equally many matches are told apart by one of so many shades, which follow each other in such steps
-that neighbours differ widely. Keypoints that match have the shade of the first of them: the choice falls on whole
-tracks, the same ones in every pair."""
+that neighbours differ widely. Keypoints that match have the shade of the first of them: the choice mostly falls on
+whole tracks, the same ones in every pair."""
 
 
 def with_strongest_matches(problem: Problem, max_num: int) -> Problem:

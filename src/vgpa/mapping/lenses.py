@@ -12,10 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
-from vgpa.colmap.cameras import focal_change, has_believable_focal
+from vgpa.colmap.cameras import focal_change, has_believable_focal, mean_focal_px
 from vgpa.geometry.rotation import BoolArray
 from vgpa.scene import Camera, FocalSource, ImageSet, Keypoints, Reconstruction
 
+MAX_GROWTH = 2.0
+"""Factor by which a focal length may change that ends outside of what lenses have."""
 MAX_ASPECT_CHANGE = 1.5
 """Pixels are known to be square, or how far they are not, better than by this factor."""
 
@@ -46,12 +48,16 @@ def adjust_believably(
 
 
 def lost_lenses(images: ImageSet, given: ImageSet) -> BoolArray:
-    """(num_cameras,) whether a focal length ran away from a believable one, or on one axis from the other."""
+    """(num_cameras,) whether a focal length ran away from a given one, or on one axis from the other."""
 
     def is_lost(old: Camera, new: Camera) -> bool:
         change = focal_change(old, new)
-        is_skewed = len(change) > 1 and not change.max() <= MAX_ASPECT_CHANGE * change.min()
-        return has_believable_focal(old) and (is_skewed or not has_believable_focal(new))
+        if not mean_focal_px(old) > 0:
+            return False
+        is_skewed = not change.max() <= MAX_ASPECT_CHANGE * change.min()
+        # A lens that is longer than lenses are, because its photo was cropped, may run away no less.
+        is_gone = not has_believable_focal(new) and not MAX_GROWTH**-1 <= change.min() <= change.max() <= MAX_GROWTH
+        return is_skewed or is_gone
 
     return np.array([is_lost(old, new) for old, new in zip(given.cameras, images.cameras, strict=True)], dtype=np.bool_)
 

@@ -89,13 +89,16 @@ def _measure_new(
     problem: Problem, model: Reconstruction, is_new: NDArray[np.bool_], before: CameraFigures
 ) -> CameraFigures:
     """The figures of a model whose other cameras stayed where they were: only what new ones touch is measured."""
-    own = problem.select_edges(np.asarray(is_new[problem.view_graph.edge_index].any(axis=0)))
-    seen = replace(model, tracks=model.tracks.select_observations(is_new[model.tracks.image_idx]))
+    # Who had too few neighbours to be judged by may have enough now.
+    is_open = is_new | np.isnan(before.rotation_deg)
+    own = problem.select_edges(np.asarray(is_open[problem.view_graph.edge_index].any(axis=0)))
+    seen = replace(model, tracks=model.tracks.select_observations(is_open[model.tracks.image_idx]))
     new = measure_cameras(own, seen)
+    num_points = np.bincount(model.tracks.image_idx, minlength=len(is_new)).astype(np.float64)
     return CameraFigures(
-        np.where(is_new, new.num_points, before.num_points),
-        np.where(is_new, new.error_px, before.error_px),
-        np.where(is_new, new.rotation_deg, before.rotation_deg),
+        np.where(model.poses.is_known, num_points, np.nan),
+        np.where(is_open, new.error_px, before.error_px),
+        np.where(is_open, new.rotation_deg, before.rotation_deg),
         new.distance,
     )
 
