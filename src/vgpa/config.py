@@ -202,7 +202,11 @@ def fast() -> Config:
     rounds = (
         BundleRound(180, "cauchy", 2.0, 1e-3, 50, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
         BundleRound(
-            *(4, "cauchy", 3.0, 1e-4, 30),
+            4,
+            "cauchy",
+            3.0,
+            1e-4,
+            30,
             refine_intrinsics=True,
             is_scale_relative=True,
             may_climb=False,

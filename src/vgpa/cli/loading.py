@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import LazyLoader, find_spec, module_from_spec
 
-SELDOM_USED = ("numpy.f2py", "numpy.ma", "numpy.testing")
+SELDOM_USED = ("numpy.f2py", "numpy.testing")
 """Parts of numpy that scipy asks for by the way, with everything else there is, but that nothing here uses."""
 
 

@@ -14,6 +14,8 @@ from vgpa.errors import InputError
 from vgpa.geometry.rotation import FloatArray, normalize
 from vgpa.scene import Camera, FocalSource, ImageSet, Problem
 
+GUESSED_FOCAL = 1.2
+"""Focal length of a camera nobody knows anything about, in longer image sides."""
 MAX_SKEW = 1e-3
 """Part by which the focal lengths along both axes may differ where pixels are square."""
 
@@ -76,8 +78,9 @@ def _parse_params(params: str) -> FloatArray:
 
 
 def guess_camera(size_px: tuple[int, int], model: str) -> Camera:
-    """A camera nobody knows anything about: its focal length is 1.2 times the longer side."""
-    return from_pycolmap(pycolmap.Camera.create_from_model_name(1, model, 1.2 * max(size_px), *size_px))
+    """A camera nobody knows anything about."""
+    focal_px = GUESSED_FOCAL * max(size_px)
+    return from_pycolmap(pycolmap.Camera.create_from_model_name(1, model, focal_px, *size_px))
 
 
 def infer_camera(path: Path, model: str) -> Camera:

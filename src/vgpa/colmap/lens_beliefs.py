@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from vgpa.colmap.calibration import EpipolarPairs
-from vgpa.colmap.cameras import is_plain, mean_focal_px, principal_point, with_focal
+from vgpa.colmap.cameras import GUESSED_FOCAL, is_plain, mean_focal_px, principal_point, with_focal
 from vgpa.geometry.beliefs import propagate_beliefs
 from vgpa.geometry.focal import pair_votes
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray
@@ -37,8 +37,6 @@ MAX_PAIRS_PER_CAMERA, MAX_NUM_PAIRS = 20, 20_000
 PAIRS_AT_ONCE = 1000
 MIN_NUM_TO_DOUBT = 5
 """Known focal lengths that must be found wrong before others are doubted."""
-TYPICAL_FOCAL = 1.2
-"""What a guess is, in longer image sides."""
 SAME = 0.1
 """Focal lengths whose logarithms differ by less are the same."""
 SURE_SPREAD, MIN_SURE_PART, MIN_NUM_SURE = 0.2, 0.25, 3
@@ -115,7 +113,7 @@ def _is_told_wrong(edges: IntArray, agreement: FloatArray, cameras: _Cameras, is
     if is_told.sum() < MIN_NUM_TO_DOUBT:
         return False
     untold = replace(
-        cameras, focal=np.where(is_told, TYPICAL_FOCAL, cameras.focal), is_guess=cameras.is_guess | is_told
+        cameras, focal=np.where(is_told, GUESSED_FOCAL, cameras.focal), is_guess=cameras.is_guess | is_told
     )
     focal, spread = _believed(edges, agreement, untold)
     is_sure = is_told & (spread < SURE_SPREAD)

@@ -11,7 +11,7 @@ from vgpa.colmap.cameras import has_believable_focal, to_pycolmap, with_focal
 from vgpa.colmap.silence import silenced
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, normalize, wxyz_from_xyzw
-from vgpa.scene import Camera, FocalSource
+from vgpa.scene import Camera
 
 FOCAL = np.geomspace(0.5, 8.0, 6)
 """Focal lengths to try one after the other, in longer image sides."""
@@ -50,7 +50,7 @@ def resect(
         tried = (with_focal(camera, side_px * focal) for focal in FOCAL)
         row = (_believable(_resect(lens, xy_px, xyz, max_error_px, refines_focal=True)) for lens in tried)
         found = max((found, *row), key=_num_inliers)
-    min_gain = MIN_GAIN if camera.focal_source in (FocalSource.GUESS, FocalSource.VOTED) else MIN_GAIN_OVER_KNOWN
+    min_gain = MIN_GAIN_OVER_KNOWN if camera.focal_source.is_known else MIN_GAIN
     return found if _num_inliers(found) >= max(min_gain * _num_inliers(given), 1) else given
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.colmap.cameras import focal_change, has_believable_focal, mean_focal_px
 from vgpa.geometry.rotation import BoolArray
-from vgpa.scene import Camera, FocalSource, ImageSet, Keypoints, Reconstruction
+from vgpa.scene import Camera, ImageSet, Keypoints, Reconstruction
 
 MAX_GROWTH = 2.0
 """Factor by which a focal length may change that ends outside of what lenses have."""
@@ -64,8 +64,7 @@ def lost_lenses(images: ImageSet, given: ImageSet) -> BoolArray:
 
 def known_lenses(images: ImageSet) -> tuple[int, ...]:
     """The cameras whose focal length somebody knew before."""
-    unknown = (FocalSource.GUESS, FocalSource.VOTED)
-    return tuple(k for k, camera in enumerate(images.cameras) if camera.focal_source not in unknown)
+    return tuple(k for k, camera in enumerate(images.cameras) if camera.focal_source.is_known)
 
 
 def with_given_lenses(images: ImageSet, given: ImageSet, which: BoolArray) -> ImageSet:

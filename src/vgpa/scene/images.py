@@ -23,6 +23,11 @@ class FocalSource(StrEnum):
     GUESS = "guess"
     """1.2 times the longer image side."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether somebody said it, as against what was voted or guessed."""
+        return self not in (FocalSource.VOTED, FocalSource.GUESS)
+
 
 @dataclass(frozen=True, eq=False)
 class Camera:
