@@ -18,8 +18,9 @@ from vgpa.errors import NoModelError
 from vgpa.evaluate.scores import score_poses
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import rotation_angle_rad
+from vgpa.mapping.finish import READJUST_GROWTH
 from vgpa.scene import ImageSet, ImageState, Keypoints, Matches, Problem, ViewGraph
-from vgpa.solve import READJUST_GROWTH, register, solve
+from vgpa.solve import register, solve
 from vgpa.stages import StageLog
 
 
@@ -104,7 +105,7 @@ def test_a_later_group_has_the_lens_that_the_first_one_found(
     small: Truth, large: Truth, growth: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All images have one camera, whose focal length is given 10% too long."""
-    monkeypatch.setattr("vgpa.solve.READJUST_GROWTH", growth)
+    monkeypatch.setattr("vgpa.mapping.finish.READJUST_GROWTH", growth)
     both = side_by_side(small.problem, large.problem)
     wrong = replace(both.images.cameras[0], params=both.images.cameras[0].params * [1.1, 1.1, 1, 1])
     config = quiet()

@@ -7,7 +7,7 @@ A preset is a function, a variation is `dataclasses.replace`, and the settings o
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Engine = Literal["local", "ray"]
@@ -148,6 +148,10 @@ class ReintegrateConfig:
     def are_enough(self, num: int, part: float) -> bool:
         """Whether so many matches, which are this part of all, may speak for a place."""
         return any(num >= min_num and part >= min_part for min_num, min_part in self.min_agreeing)
+
+    def at_least(self, num: int) -> ReintegrateConfig:
+        """The same, where no fewer matches than so many may speak for a place."""
+        return replace(self, min_agreeing=tuple((max(num, min_num), part) for min_num, part in self.min_agreeing))
 
 
 @dataclass(frozen=True)

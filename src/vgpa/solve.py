@@ -23,10 +23,11 @@ from vgpa.frontend.strongest import with_strongest_matches
 from vgpa.frontend.tracks import build_tracks
 from vgpa.frontend.witnesses import hear_witnesses
 from vgpa.mapping.extend import extend_model
+from vgpa.mapping.finish import finish_model
 from vgpa.mapping.join import joint_poses, with_cameras_of
 from vgpa.mapping.reintegrate import reintegrate
-from vgpa.mapping.rounds import build_model, readjust
-from vgpa.mapping.safety import Checked, check_cameras
+from vgpa.mapping.rounds import build_model
+from vgpa.mapping.safety import check_cameras
 from vgpa.mapping.triangulate import PointFilter, triangulate
 from vgpa.scene import Camera, ImageSet, ImageState, Poses, Problem, Reconstruction, ViewGraph
 from vgpa.solution import Part, Solution, conclude
@@ -38,8 +39,6 @@ MIN_IMAGES_TO_TELL = 3
 """Images of a camera in a finished model from which on its intrinsics are known to later groups."""
 MIN_GROUP_SIZE = 3
 """Images that a group beside the largest must have, and register, to get a model of its own."""
-READJUST_GROWTH = 1.02
-"""Growth by re-integration from which on the whole model is adjusted once more: what came back moves the rest."""
 
 _STATE_OF_GIVEN = {ImageState.FAILED_AVERAGING: ImageState.NOT_PLACED}
 """Where a model was given, nothing was averaged."""
@@ -143,33 +142,9 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
     with log.stage("bundle adjust"):
         poses = averaged.poses.scatter(image_idx, len(problem.images))
         built = build_model(problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
-    with log.stage("check cameras"):
-        checked = check_cameras(problem, built)
-        seen = built.poses.is_known
-    if config.mapping.reintegrate is not None and checked.model.num_registered < len(problem.images):
-        with log.stage("reintegrate images"):
-            checked, placed = _bring_back(problem, checked, config)
-            seen = seen | placed
+    checked, seen = finish_model(problem, built, len(image_idx), config, log)
     is_suspicious = seen & ~checked.model.poses.is_known
     return Part(checked, image_idx, group.view_graph, averaged, tracks, is_suspicious, predicted)
-
-
-def _bring_back(problem: Problem, checked: Checked, config: Config) -> tuple[Checked, NDArray[np.bool_]]:
-    """The model with the lost images that find their place, and (num_images,) all that were placed for a while."""
-    extended = reintegrate(problem, checked.model, config)
-    if extended.num_registered > READJUST_GROWTH * checked.model.num_registered:
-        adjusted = readjust(extended, problem.keypoints, config.mapping, config.num_threads)
-        extended = reintegrate(problem, adjusted, config)
-        checked = check_cameras(problem, extended)
-    else:
-        checked = check_cameras(problem, extended, before=checked)
-    placed, model = extended.poses.is_known, checked.model
-    if model.num_registered < extended.num_registered:
-        # The right place of a camera that was wrong may be plain to see where its own points are gone.
-        again = reintegrate(problem, model, config)
-        placed = placed | again.poses.is_known
-        checked = check_cameras(problem, again, is_judged=~model.poses.is_known, before=checked)
-    return checked, placed
 
 
 def _add(

@@ -10,6 +10,7 @@ import numpy as np
 from tests.synthetic import all_pairs, make_edges_wrong, make_graph, make_problem, near_pairs, ring_cameras
 from vgpa.config import GraphConfig
 from vgpa.frontend.graph import closes_triplets, joins_copies, select_reliable_edges, triplet_errors_deg
+from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.triplets import find_triplets
 from vgpa.scene import Matches
 
@@ -41,6 +42,24 @@ def test_bridges_are_kept() -> None:
     graph = make_edges_wrong(make_graph(CAMS, near_pairs(12, 1)), 1.0)
     assert find_triplets(graph.edge_index, graph.num_images).shape == (3, 0)
     assert closes_triplets(graph, 1.0).all()
+
+
+def test_bridges_are_not_trusted_where_many_others_are_wrong() -> None:
+    """Images 0 to 11 are all matched with each other, 12 and 13 hang on by a pair each."""
+    cams = ring_cameras(14)
+    edges = np.concatenate([all_pairs(12), [[0, 12], [12, 13]]], axis=1)
+    for part_wrong, is_trusted in ((0.05, True), (0.4, False)):
+        wrong = make_edges_wrong(make_graph(cams, edges[:, :-2]), part_wrong)
+        graph = make_graph(cams, edges)
+        motion = Rigid(
+            *(
+                np.concatenate([getattr(wrong.cam_j_from_cam_i, name), getattr(graph.cam_j_from_cam_i, name)[-2:]])
+                for name in ("quaternion_wxyz", "translation")
+            )
+        )
+        np.testing.assert_array_equal(
+            closes_triplets(replace(graph, cam_j_from_cam_i=motion), 5.0)[-2:], [is_trusted, is_trusted]
+        )
 
 
 def test_an_outside_filter_has_a_say() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vgpa.mapping.cover import covering_tracks, sampled_tracks
+from vgpa.mapping.cover import MIN_NUM_SHARED, covering_tracks, firm_core, sampled_tracks
 from vgpa.scene import Tracks
 
 
@@ -39,3 +39,24 @@ def test_a_sample_depends_on_nothing_but_its_seed(tracks: Tracks) -> None:
 
 def test_no_tracks_have_no_subset() -> None:
     assert len(covering_tracks(Tracks.empty(), 5)) == len(sampled_tracks(Tracks.empty(), 5, seed=0)) == 0
+
+
+def tracks_of(*seen: tuple[tuple[int, ...], int]) -> Tracks:
+    """Tracks seen in given images, so many of each kind."""
+    images = [np.array(image_idx) for image_idx, num in seen for _ in range(num)]
+    lengths = [len(image_idx) for image_idx in images]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return Tracks(offsets, np.concatenate(images), np.repeat(np.arange(len(images)), lengths))
+
+
+def test_the_core_is_what_hangs_together_by_many_points() -> None:
+    firm, loose = MIN_NUM_SHARED, MIN_NUM_SHARED - 1
+    tracks = tracks_of(((0, 1, 2), 2 * firm), ((2, 3), firm), ((3, 4), loose), ((4, 5), 3 * firm))
+    np.testing.assert_array_equal(firm_core(tracks, 7), [True, True, True, True, False, False, False])
+
+
+def test_images_that_share_little_with_each_of_a_set_share_enough_with_all_of_it() -> None:
+    part = 2 * MIN_NUM_SHARED // 3 + 1
+    ties = [((k, 3), part) for k in range(3)]
+    assert firm_core(tracks_of(((0, 1, 2), 200), *ties), 4).all()
+    np.testing.assert_array_equal(firm_core(tracks_of(((0, 1, 2), 200), *ties[:2]), 4), [True, True, True, False])

@@ -18,7 +18,7 @@ from vgpa.geometry.rotation import rotation_angle_rad
 from vgpa.mapping.extend import links_to_points
 from vgpa.mapping.reintegrate import place_images, reintegrate
 from vgpa.mapping.rounds import build_model
-from vgpa.scene import ImageState, Poses, Problem, Reconstruction
+from vgpa.scene import ImageState, Matches, Poses, Problem, Reconstruction
 from vgpa.solve import solve
 from vgpa.stages import StageLog
 
@@ -47,7 +47,7 @@ def partial(truth: Truth) -> Reconstruction:
 def find_lost_poses(problem: Problem, model: Reconstruction, wanted: ReintegrateConfig | None = None) -> Poses:
     config = fixed()
     config = replace(config, mapping=replace(config.mapping, reintegrate=wanted or ReintegrateConfig()))
-    return place_images(problem, model, links_to_points(problem, model), config).poses
+    return place_images(problem, model, links_to_points(problem, model), config, 0).poses
 
 
 def test_lost_images_find_their_place(truth: Truth, partial: Reconstruction) -> None:
@@ -111,6 +111,37 @@ def test_a_whole_group_comes_back_from_the_member_that_hangs_on_the_model(truth:
     whole = reintegrate(problem, model, fixed())
     assert whole.num_registered == 10
     assert score_poses(whole.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.1
+
+
+def test_what_few_matches_place_waits_for_what_many_place(truth: Truth, partial: Reconstruction) -> None:
+    """Image 9 has 16 matches with image 0 that agree on a wrong place, and with the lost image 8 all others."""
+    problem, num_wrong = truth.problem, 16
+    i, j = problem.view_graph.edge_index
+    problem = problem.select_edges((j < 9) | (i == 0) | (i == 8))
+    i, j = problem.view_graph.edge_index
+    edge_idx, point = problem.matches.edge_idx, problem.matches.keypoint_idx[:, 0]
+    is_wrong = (i == 0) & (j == 9)
+    kept = np.where(is_wrong[edge_idx], point < num_wrong, (j[edge_idx] < 9) | (point >= num_wrong))
+    offsets = np.concatenate([[0], np.cumsum(kept)])[problem.matches.offsets]
+    true, turn = truth.cam_from_world, Rotation.from_rotvec([0, 0, 0.5]).as_matrix()
+    seen = truth.xyz[:num_wrong] @ (true.rotation[9] @ turn).T + true.translation[9]
+    focal, cx, cy = problem.images.cameras[0].params[[0, 2, 3]]
+    xy_px = problem.keypoints.xy_px.copy()
+    first = problem.keypoints.offsets[9]
+    xy_px[first : first + num_wrong] = focal * seen[:, :2] / seen[:, 2:] + [cx, cy]
+    rotation = problem.view_graph.cam_j_from_cam_i.rotation.copy()
+    rotation[is_wrong] = true.rotation[9] @ turn @ true.rotation[0].T
+    motion = Rigid.from_matrix(rotation, problem.view_graph.cam_j_from_cam_i.translation)
+    misled = replace(
+        problem,
+        keypoints=replace(problem.keypoints, xy_px=xy_px),
+        view_graph=replace(problem.view_graph, cam_j_from_cam_i=motion),
+        matches=Matches(offsets, problem.matches.keypoint_idx[kept]),
+    )
+    assert find_lost_poses(misled, partial).is_known[9]
+    model = reintegrate(misled, partial, fixed())
+    assert model.num_registered == 10
+    assert score_poses(model.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.05
 
 
 def test_an_image_hangs_by_one_pair_and_five_points(truth: Truth, partial: Reconstruction) -> None:

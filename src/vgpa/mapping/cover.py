@@ -9,6 +9,9 @@ from scipy.sparse.csgraph import connected_components
 
 from vgpa.scene import Tracks
 
+MIN_NUM_SHARED = 50
+"""Points that two images share which surely belong together; two sets of images share twice as many."""
+
 
 def covering_tracks(tracks: Tracks, min_num: int) -> NDArray[np.bool_]:
     """(num_tracks,) mask of the tracks that are among the `min_num` longest of any image they are seen in.
@@ -56,3 +59,28 @@ def well_supported_images(tracks: Tracks, num_images: int, min_num_points: int) 
     )
     label = connected_components(links, directed=False)[1][:num_images]
     return keep & (label == np.bincount(label[keep]).argmax())
+
+
+def firm_core(tracks: Tracks, num_images: int) -> NDArray[np.bool_]:
+    """(num_images,) mask of the set of images, tied by many shared points, that has most of the observations.
+
+    What hangs on the rest by a few points only may stand anywhere: some of these are always wrong.
+    """
+    part = _tied(tracks, np.arange(num_images), MIN_NUM_SHARED)
+    while part.max(initial=0) > (tied := _tied(tracks, part, 2 * MIN_NUM_SHARED)).max(initial=0):
+        part = tied
+    return np.asarray(part == np.bincount(part[tracks.image_idx], minlength=1).argmax())
+
+
+def _tied(tracks: Tracks, part: NDArray[np.int64], min_num: int) -> NDArray[np.int64]:
+    """(num_images,) the part of each image once parts that share enough points are one; counted from 0."""
+    num = int(part.max(initial=0)) + 1
+    seen = coo_array(
+        (np.ones(tracks.num_observations, dtype=np.int64), (part[tracks.image_idx], tracks.track_idx)),
+        shape=(num, len(tracks)),
+    ).tocsr()
+    seen.data[:] = 1
+    shared = (seen @ seen.T).tocoo()
+    is_tie = shared.data >= min_num
+    ties = coo_array((shared.data[is_tie], (shared.row[is_tie], shared.col[is_tie])), shape=(num, num))
+    return np.asarray(connected_components(ties, directed=False)[1][part], dtype=np.int64)

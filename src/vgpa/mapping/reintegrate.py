@@ -4,7 +4,8 @@ A missing image's verified matches to registered images reach 3D points through 
 from these, most matches first, and accepted only if enough of them agree and if the view graph agrees too: repeated
 structure would otherwise put it where it never was (METHOD section 7). If no registered image has its camera, its focal
 length is estimated with the pose. Passes repeat until nothing is added, so that a group of images that hangs on the
-model by a few of its members comes back from there, member by member. The other poses stay as they are.
+model by a few of its members comes back from there, member by member. What few matches place has to wait until nothing
+else is left to place: it may be wrong, and would take others with it. The other poses stay as they are.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from vgpa.mapping.extend import extend_model, links_to_points
 from vgpa.mapping.short_tracks import add_short_tracks
 from vgpa.scene import Poses, Problem, Reconstruction
 
+STAGES = (60, 30, 15, 0)
+"""Matches to points that must agree in a pass: fewer only where a pass with more of them adds nothing."""
 SURE = (30, 0.8)
 """Matches to points that agree, and part of all, from which on the view graph is not asked."""
 
@@ -34,28 +37,29 @@ def reintegrate(problem: Problem, model: Reconstruction, config: Config) -> Reco
     """
     if config.mapping.reintegrate is None:
         return model
-    num_links_tried = np.zeros(len(model.images), dtype=np.int64)
-    while not model.poses.is_known.all():
+    stage, num_tried = 0, np.zeros((len(STAGES), len(model.images)), dtype=np.int64)
+    while stage < len(STAGES) and not model.poses.is_known.all():
         model = add_short_tracks(problem, model, config)
         links = links_to_points(problem, model)
         num_links = np.bincount(links[0], minlength=len(model.images))
         # An image that did not fit gets another chance only with more to go by.
-        fresh = num_links > num_links_tried
-        found = place_images(problem, model, links[:, fresh[links[0]]], config)
-        num_links_tried = num_links
+        fresh = num_links > num_tried[stage]
+        found = place_images(problem, model, links[:, fresh[links[0]]], config, STAGES[stage])
+        num_tried[stage] = num_links
         extended = extend_model(problem, replace(model, images=found.images), found.poses, config)
-        if extended.num_registered <= model.num_registered:
-            break
-        model = extended
+        is_larger = extended.num_registered > model.num_registered
+        model, stage = (extended, 0) if is_larger else (model, stage + 1)
     return model
 
 
-def place_images(problem: Problem, model: Reconstruction, links: IntArray, config: Config) -> Reconstruction:
+def place_images(
+    problem: Problem, model: Reconstruction, links: IntArray, config: Config, min_num_agreeing: int
+) -> Reconstruction:
     """The model with the poses (and focal lengths) of the images that the links (3, num_links) place, most first.
 
     Only poses and cameras are new; no point knows of the images yet.
     """
-    wanted = config.mapping.reintegrate or ReintegrateConfig()
+    wanted = (config.mapping.reintegrate or ReintegrateConfig()).at_least(min_num_agreeing)
     num_links = np.bincount(links[0], minlength=len(model.images))
     for image_idx in np.argsort(-num_links, kind="stable").tolist():
         if not wanted.are_enough(int(num_links[image_idx]), 1.0):
