@@ -5,7 +5,7 @@
 Two ways of losing images, for every scene of $VGPA_DATA/scenes:
 
 - "lost": what a run without re-integration leaves out, if anything, and the run with it brings back;
-- "taken out": a third of the images, at random, taken out of the finished model of such a run (`vgpa register`).
+- "taken out": a third of the images, at random, taken out of the finished model (`vgpa register`).
 
 Beside how many there were and how many came back: seconds per image that did, the mean rotation error of all registered
 cameras before and after, and the images that came back more than five degrees from their place. Errors are against
@@ -69,16 +69,17 @@ def run_scene(folder: Path) -> Iterator[Trial]:
     mapping = replace(config.mapping, fix_intrinsics=folder.name in KNOWN_INTRINSICS)
     config = replace(config, mapping=mapping)
     apart = solve(problem, replace(config, mapping=replace(mapping, reintegrate=None)), StageLog()).model
+    whole = apart
     if apart.num_registered < len(problem.images):
         log = StageLog()
         whole = solve(problem, config, log).model
         seconds = sum(record.seconds for record in log.records if record.name == "reintegrate images")
         yield _judge(folder.name, "lost", (apart, whole), reference, seconds)
     rng = np.random.default_rng(SEED)
-    registered = np.flatnonzero(apart.poses.is_known)
+    registered = np.flatnonzero(whole.poses.is_known)
     is_out = np.zeros(len(problem.images), dtype=np.bool_)
     is_out[rng.choice(registered, round(PART_TAKEN_OUT * len(registered)), replace=False)] = True
-    rest = without_images(apart, is_out)
+    rest = without_images(whole, is_out)
     start = time.perf_counter()
     after = register(replace(problem, images=rest.images), rest, config, StageLog()).model
     yield _judge(folder.name, "taken out", (rest, after), reference, time.perf_counter() - start)
