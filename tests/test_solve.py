@@ -215,3 +215,19 @@ def test_two_cores_give_the_same_model_as_one() -> None:
     script = textwrap.dedent(code)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_image_of_a_group_that_fails_may_join_another_model() -> None:
+    """The keypoints of images 0 to 6 are nonsense; image 7 has weak pairs with images 8 to 12, whose model it joins."""
+    truth = make_problem(13, 100, noise_px=0.3, seed=4)
+    problem, graph = truth.problem, truth.problem.view_graph
+    i, j = graph.edge_index
+    is_weak = (i == 7) & (j > 7)
+    problem = replace(problem, view_graph=replace(graph, num_inliers=np.where(is_weak, 20, graph.num_inliers)))
+    problem = problem.select_edges((j <= 7) | (i >= 7))
+    xy_px, end = problem.keypoints.xy_px.copy(), problem.keypoints.offsets[7]
+    xy_px[:end] = np.random.default_rng(0).uniform([0, 0], [1000, 800], (end, 2))
+    spoiled = replace(problem, keypoints=replace(problem.keypoints, xy_px=xy_px))
+    model = solve(spoiled, quiet(), StageLog()).model
+    np.testing.assert_array_equal(np.flatnonzero(model.poses.is_known), np.arange(7, 13))
+    assert score_poses(model.poses.cam_from_world[7:], truth.cam_from_world[7:], 6).rotation_mean_deg < 0.1

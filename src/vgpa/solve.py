@@ -53,7 +53,8 @@ def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilt
     unrefuted = problem.select_edges(~heard.is_refuted)
     parts: list[Part] = []
     failure: NoModelError | None = None
-    is_left = np.ones(len(problem.images), dtype=np.bool_)
+    # Images in no model, and those of them that no group has failed with: the others may still join a model.
+    is_left, is_open = np.ones((2, len(problem.images)), dtype=np.bool_)
     group, image_idx = largest_component(reliable)
     min_size = 2
     while len(image_idx) >= min_size:
@@ -68,8 +69,8 @@ def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilt
             parts = _add(parts, part, problem, unrefuted, config, log)
             is_left &= ~np.any([part.model.poses.is_known for part in parts], axis=0)
         else:
-            is_left[image_idx] = False
-        group, image_idx = _largest_group(_among(reliable, is_left))
+            is_open[image_idx] = False
+        group, image_idx = _largest_group(_among(reliable, is_left & is_open))
         min_size = MIN_GROUP_SIZE
     if not parts:
         raise failure or NoModelError("No camera of the model could be believed", "Add photos with more overlap")
