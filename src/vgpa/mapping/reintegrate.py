@@ -37,18 +37,32 @@ def reintegrate(problem: Problem, model: Reconstruction, config: Config) -> Reco
     """
     if config.mapping.reintegrate is None:
         return model
-    stage, num_tried = 0, np.zeros((len(STAGES), len(model.images)), dtype=np.int64)
-    while stage < len(STAGES) and not model.poses.is_known.all():
+    num_tried = np.zeros((len(STAGES), len(model.images)), dtype=np.int64)
+    while not model.poses.is_known.all():
         model = add_short_tracks(problem, model, config)
-        links = links_to_points(problem, model)
-        num_links = np.bincount(links[0], minlength=len(model.images))
+        extended = _with_best_placed(problem, model, num_tried, config)
+        if extended.num_registered <= model.num_registered:
+            break
+        model = extended
+    return model
+
+
+def _with_best_placed(problem: Problem, model: Reconstruction, num_tried: IntArray, config: Config) -> Reconstruction:
+    """The model with the images of the first stage that adds any.
+
+    Args:
+        num_tried: (num_stages, num_images) by how many links each image was tried to be placed; is brought up to date.
+    """
+    links = links_to_points(problem, model)
+    num_links = np.bincount(links[0], minlength=len(model.images))
+    for min_num_agreeing, tried in zip(STAGES, num_tried, strict=True):
         # An image that did not fit gets another chance only with more to go by.
-        fresh = num_links > num_tried[stage]
-        found = place_images(problem, model, links[:, fresh[links[0]]], config, STAGES[stage])
-        num_tried[stage] = num_links
+        fresh = num_links > tried
+        tried[:] = num_links
+        found = place_images(problem, model, links[:, fresh[links[0]]], config, min_num_agreeing)
         extended = extend_model(problem, replace(model, images=found.images), found.poses, config)
-        is_larger = extended.num_registered > model.num_registered
-        model, stage = (extended, 0) if is_larger else (model, stage + 1)
+        if extended.num_registered > model.num_registered:
+            return extended
     return model
 
 
