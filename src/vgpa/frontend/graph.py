@@ -34,8 +34,8 @@ MIN_NUM_TRIPLETS = 2
 """Triplets an edge must be in before they can convict it."""
 MAX_PART_CONVICTED, NUM_DEVIATIONS = 0.1, 2.0
 """Where surely more of the edges that triplets can convict are convicted, those that they cannot are not trusted; sure
-is what so many standard deviations of the number leave. In ten scenes 0-12% are convicted, but 19% of photos from the
-internet, and of their edges that triplets cannot convict half are wrong."""
+is what so many standard deviations of the number leave. In seven scenes 0-11% are convicted, but 19% in one of photos
+from the internet, where half of the edges that triplets cannot convict are wrong (a third or more in its parts)."""
 
 
 def select_reliable_edges(
