@@ -188,6 +188,21 @@ def test_an_image_that_no_match_ties_to_a_given_model_is_not_placed(small: Truth
     np.testing.assert_array_equal(solution.model.xyz, given.xyz)
 
 
+@pytest.mark.parametrize(("few_images", "num_short"), [(6, 60), (5, 0)])
+def test_tracks_of_two_images_count_where_images_are_few(few_images: int, num_short: int) -> None:
+    """All six images see points 0 to 99, but 100 to 159 are matched between images 0 and 1 only."""
+    problem = make_problem(6, 160, noise_px=0.3, seed=3).problem
+    matches, edge_index = problem.matches, problem.view_graph.edge_index
+    keep = (matches.keypoint_idx[:, 0] < 100) | (edge_index[:, matches.edge_idx] == [[0], [1]]).all(axis=0)
+    counts = np.bincount(matches.edge_idx[keep], minlength=edge_index.shape[1])
+    fewer = Matches(np.r_[0, np.cumsum(counts)], matches.keypoint_idx[keep])
+    config = presets.default()
+    config = replace(config, mapping=replace(config.mapping, few_images=few_images), num_threads=1)
+    model = solve(replace(problem, matches=fewer), config, StageLog()).model
+    assert (model.tracks.lengths == 6).sum() > 95
+    assert abs((model.tracks.lengths == 2).sum() - num_short) <= 5
+
+
 def test_two_cores_give_the_same_model_as_one() -> None:
     code = """
     from dataclasses import replace

@@ -172,6 +172,9 @@ class MappingConfig:
     """Try to place lost images among the finished points; None leaves them out."""
     min_images_for_principal_point: int | None = 8
     """Images of one camera from which on a last adjustment frees its principal point too; None never does."""
+    few_images: int = 0
+    """Up to so many images get one more last round, with tracks of two images: these are a large part of what so few
+    images tell, and take no time there."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,8 @@ def default() -> Config:
         BundleRound(4, "huber", 1.0, 1e-4, 50, refine_intrinsics=True, max_runs=3, min_num_covered=200),
         BundleRound(4, "cauchy", 3.0, 1e-4, 100, refine_intrinsics=True, is_scale_relative=True, may_climb=False),
     )
-    return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), MappingConfig(rounds))
+    mapping = MappingConfig(rounds, few_images=20)
+    return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), mapping)
 
 
 def fast() -> Config:

@@ -35,6 +35,8 @@ from vgpa.stages import StageLog
 
 MAX_MATCHES = 300
 """About so many matches of an edge tell its direction as well as all of them, beside the errors of rotations."""
+NUM_AT_EASE = 2000
+"""Observations of longer tracks with which one of few images needs no tracks of two images."""
 MIN_IMAGES_TO_TELL = 3
 """Images of a camera in a finished model from which on its intrinsics are known to later groups."""
 MIN_GROUP_SIZE = 3
@@ -138,11 +140,14 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
     trusted = group.select_edges(averaged.is_edge_kept)
     with log.stage("build tracks"):
         # Two images have no tracks of three.
-        min_length = min(config.graph.min_track_length, len(image_idx))
-        tracks = build_tracks(trusted, replace(config.graph, min_track_length=min_length))
+        graph = replace(config.graph, min_track_length=min(config.graph.min_track_length, len(image_idx)))
+        tracks = build_tracks(trusted, graph)
+        are_few = len(np.unique(problem.view_graph.edge_index)) <= config.mapping.few_images
+        last_tracks = build_tracks(trusted, graph, NUM_AT_EASE) if are_few else None
     with log.stage("bundle adjust"):
         poses = averaged.poses.scatter(image_idx, len(problem.images))
-        built = build_model(problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
+        given = (problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
+        built = build_model(*given, last_tracks)
     checked, seen = finish_model(problem, built, len(image_idx), config, log)
     is_suspicious = seen & ~checked.model.poses.is_known
     return Part(checked, image_idx, group.view_graph, averaged, tracks, is_suspicious, predicted)

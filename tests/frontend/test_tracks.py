@@ -52,6 +52,19 @@ def test_short_tracks_are_dropped_unless_asked_for() -> None:
     assert as_sets(problem, GraphConfig(min_track_length=2)) == {frozenset({(0, 0), (1, 0)})}
 
 
+def test_tracks_of_two_images_stay_where_one_of_them_has_few_others() -> None:
+    """Images 0 to 2 share two long tracks, and 0 and 1 a short one; image 3 has nothing but a match with image 0."""
+    chains = {(0, 1): [(0, 0), (1, 1), (2, 2)], (1, 2): [(0, 0), (1, 1)], (0, 3): [(3, 0)]}
+    problem = problem_of([4, 4, 4, 4], chains)
+    assert {num: build_tracks(problem, GraphConfig(), num).lengths.tolist() for num in (0, 1, 2, 3)} == {
+        0: [3, 3],
+        1: [3, 3, 2],
+        2: [3, 3, 2],
+        3: [3, 3, 2, 2],
+    }
+    assert build_tracks(problem, GraphConfig(), 1).image_idx[-1] == 3
+
+
 def test_a_track_with_two_distant_keypoints_of_one_image_is_dropped() -> None:
     problem = problem_of([2, 2, 2], {(0, 1): [(0, 0), (1, 1)], (0, 2): [(0, 0)], (1, 2): [(1, 0)]})
     assert as_sets(problem, GraphConfig()) == set()

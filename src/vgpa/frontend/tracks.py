@@ -3,7 +3,8 @@
 Exact semantics: nodes are (image, keypoint), every verified match of the view graph is a link, and a track is a
 connected component. A track with two keypoints of one image further apart than a few pixels is inconsistent and
 dropped whole; closer ones are the same corner found twice, and the first is kept. Tracks seen in fewer than
-`min_track_length` images are dropped. Vectorised throughout (METHOD section 1).
+`min_track_length` images are dropped, unless they are asked for where an image has little else: nothing checks a track
+of two images, but an image without any would be lost. Vectorised throughout (METHOD section 1).
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ from vgpa.config import GraphConfig
 from vgpa.scene import Keypoints, Problem, Tracks
 
 
-def build_tracks(problem: Problem, config: GraphConfig) -> Tracks:
-    """Consistent tracks of a problem's matches, in the order of their first keypoint."""
+def build_tracks(problem: Problem, config: GraphConfig, num_at_ease: int = 0) -> Tracks:
+    """Consistent tracks of a problem's matches, in the order of their first keypoint.
+
+    Args:
+        num_at_ease: images with fewer observations of tracks that are long enough keep those of two images too.
+    """
     node, label = _label_keypoints(problem)
     if len(node) == 0:
         return Tracks.empty()
@@ -32,14 +37,17 @@ def build_tracks(problem: Problem, config: GraphConfig) -> Tracks:
     widest = np.zeros(num_labels)
     np.maximum.at(widest, label, spread)
     num_images = np.bincount(label[is_first], minlength=num_labels)
-    good = (widest <= config.max_spread_px) & (num_images >= config.min_track_length)
+    good = (widest <= config.max_spread_px) & (num_images >= 2)
     keep = is_first & good[label]
-    lengths = num_images[good]
-    return Tracks(
-        np.concatenate([[0], np.cumsum(lengths)]),
+    tracks = Tracks(
+        np.concatenate([[0], np.cumsum(num_images[good])]),
         image_idx[keep],
         node[keep] - problem.keypoints.offsets[image_idx[keep]],
     )
+    is_long = tracks.lengths >= config.min_track_length
+    num_long = np.bincount(tracks.image_idx[is_long[tracks.track_idx]], minlength=len(problem.images))
+    in_need = (num_long < num_at_ease)[tracks.image_idx]
+    return tracks.select(is_long | (np.bincount(tracks.track_idx[in_need], minlength=len(tracks)) > 0))
 
 
 def _label_keypoints(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -26,7 +26,7 @@ NUM_SETTLING = 1000
 """Observations of each new image that its pose is settled on; all of 7000 moved it by 0.01 deg in one scene."""
 SETTLING_SCALE_PX = 1.0
 """Where the loss of that adjustment turns from quadratic to robust."""
-NUM_AT_EASE = 12
+NUM_AT_EASE = 30
 """Matches to points from which on a new image needs no points of two views."""
 ROUGH = 3.0
 """New poses are rough: observations this many times worse than a finished model allows help to settle them."""

@@ -86,11 +86,16 @@ def build_model(
     tracks: Tracks,
     config: MappingConfig,
     num_threads: int,
+    last_tracks: Tracks | None = None,
 ) -> Reconstruction:
-    """The model that the tracks support, from approximate poses."""
+    """The model that the tracks support, from approximate poses.
+
+    Args:
+        last_tracks: for one more last round. More of them may be wrong, so they wait until poses are good.
+    """
     given = _Given(images, keypoints, tracks, config, num_threads)
     model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
-    rounds = (*_coarse_rounds(model, given), *config.rounds[:-1])
+    rounds = (*_coarse_rounds(model, given), *(config.rounds[:-1] if last_tracks is None else config.rounds))
     for number, settings in enumerate(rounds):
         advance(number, len(rounds) + 1)
         for _ in range(settings.max_runs):
@@ -99,8 +104,9 @@ def build_model(
             if _typical_focal_change(before, model) < SETTLED_FOCAL_CHANGE:
                 break
     advance(len(rounds), len(rounds) + 1)
-    model = _run_last_round(model, given)
-    return model if config.rounds[-1].min_num_covered is None else _with_all_points(model, given)
+    last = given if last_tracks is None else replace(given, tracks=last_tracks)
+    model = _run_last_round(model, last, checked=given)
+    return model if config.rounds[-1].min_num_covered is None else _with_all_points(model, last)
 
 
 def readjust(model: Reconstruction, keypoints: Keypoints, config: MappingConfig, num_threads: int) -> Reconstruction:
@@ -143,8 +149,8 @@ def _coarse_rounds(model: Reconstruction, given: _Given) -> list[BundleRound]:
     return rounds
 
 
-def _run_last_round(model: Reconstruction, given: _Given) -> Reconstruction:
-    """The model after the last round, with free principal points if they explain enough.
+def _run_last_round(model: Reconstruction, given: _Given, checked: _Given) -> Reconstruction:
+    """The model after the last round, with free principal points if they explain enough of the checked tracks.
 
     Mostly they do not, so the round goes ahead without them while that is being tried.
     """
@@ -155,7 +161,7 @@ def _run_last_round(model: Reconstruction, given: _Given) -> Reconstruction:
 
     def is_explained() -> BoolArray:
         alone = replace(options, num_threads=1)
-        return np.array(explains_principal_point(_sample(model, given), given.keypoints, alone, config))
+        return np.array(explains_principal_point(_sample(model, checked), given.keypoints, alone, config))
 
     with beside(is_explained, given.num_threads) as needs_principal_points:
         finished = _run_round(model, given, last, options)
