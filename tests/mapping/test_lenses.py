@@ -11,7 +11,7 @@ from tests.synthetic import Truth, make_problem
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.config import GraphConfig
 from vgpa.frontend.tracks import build_tracks
-from vgpa.mapping.lenses import adjust_believably, known_lenses, lost_lenses, with_given_lenses
+from vgpa.mapping.lenses import adjust_believably, known_lenses, lenses_as_given, lost_lenses, with_given_lenses
 from vgpa.scene import FocalSource, Keypoints, Poses, Reconstruction
 
 FREE = BundleOptions("huber", 1.0, 1e-6, 100, refine_intrinsics=True, num_threads=1)
@@ -48,6 +48,14 @@ def test_a_lens_that_runs_away_is_held_as_it_was_given(truth: Truth, model: Reco
     adjusted = adjust_believably(model, stretched(truth, 2.5), FREE, model.images)
     np.testing.assert_array_equal(adjusted.images.cameras[0].params, model.images.cameras[0].params)
     assert not np.array_equal(adjusted.poses.cam_from_world.translation, model.poses.cam_from_world.translation)
+
+
+@pytest.mark.parametrize(("factor", "held"), [(1.2, ()), (2.5, (0,))])
+def test_a_lens_that_ran_away_is_known_by_being_as_it_was_given(
+    truth: Truth, model: Reconstruction, factor: float, held: tuple[int, ...]
+) -> None:
+    adjusted = adjust_believably(model, stretched(truth, factor), FREE, model.images)
+    assert lenses_as_given(adjusted.images, model.images) == held
 
 
 def test_a_lens_of_too_few_images_is_let_go(truth: Truth, model: Reconstruction) -> None:

@@ -67,6 +67,12 @@ def known_lenses(images: ImageSet) -> tuple[int, ...]:
     return tuple(k for k, camera in enumerate(images.cameras) if camera.focal_source.is_known)
 
 
+def lenses_as_given(images: ImageSet, given: ImageSet) -> tuple[int, ...]:
+    """The cameras whose parameters are exactly those given."""
+    both = zip(given.cameras, images.cameras, strict=True)
+    return tuple(k for k, (old, new) in enumerate(both) if np.array_equal(old.params, new.params))
+
+
 def with_given_lenses(images: ImageSet, given: ImageSet, which: BoolArray) -> ImageSet:
     """The images with some of the cameras as they were given."""
     both = zip(given.cameras, images.cameras, which, strict=True)

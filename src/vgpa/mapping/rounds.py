@@ -17,7 +17,7 @@ from vgpa.errors import NoModelError
 from vgpa.geometry.rotation import BoolArray
 from vgpa.mapping.cover import covering_tracks, sampled_tracks, well_supported_images
 from vgpa.mapping.extend import without_images
-from vgpa.mapping.lenses import adjust_believably, known_lenses, lost_lenses, with_given_lenses
+from vgpa.mapping.lenses import adjust_believably, known_lenses, lenses_as_given, lost_lenses, with_given_lenses
 from vgpa.mapping.principal_point import explains_principal_point, freeable_cameras
 from vgpa.mapping.triangulate import PointFilter, Points, keep_good, observation_errors_px, triangulate
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
@@ -98,8 +98,13 @@ def build_model(
     rounds = (*_coarse_rounds(model, given), *(config.rounds[:-1] if last_tracks is None else config.rounds))
     for number, settings in enumerate(rounds):
         advance(number, len(rounds) + 1)
+        held: tuple[int, ...] = ()
         for _ in range(settings.max_runs):
-            before, model = model, _run_round(model, given, settings, given.options(settings, model))
+            options = given.options(settings, model)
+            options = replace(options, held_cameras=options.held_cameras + held)
+            before, model = model, _run_round(model, given, settings, options)
+            # A lens that is as it was given has run away, and would do so again.
+            held = lenses_as_given(model.images, images)
             # If lenses moved, the points of this round were found with others than it ends with.
             if _typical_focal_change(before, model) < SETTLED_FOCAL_CHANGE:
                 break
