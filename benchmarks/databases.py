@@ -1,0 +1,128 @@
+"""The same photos in other databases: whether a mapper's lead over another one is luck with the matches of one.
+
+    VGPA_DATA=... python benchmarks/databases.py features SCENE ... [--methods default glomap] [--out FOLDER]
+    VGPA_DATA=... python benchmarks/databases.py cameras SCENE ... [the same options]
+
+features: SIFT at other image sizes, with other numbers of features and other ratio tests, all pairs matched, a camera
+for each image with what EXIF says. cameras: the verified pairs of the scene's own database, but every image has a
+camera of its own of which nothing is known, and two-view geometries are estimated anew without it. Printed for each
+database and method: images, RA-AUC@5 against the scene's reference, seconds; and the means. Databases are kept in
+FOLDER (runs/databases unless given), and made only if they are not there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+import pycolmap
+
+from vgpa.benchmark.methods import parse_method
+from vgpa.benchmark.offers import Offer
+from vgpa.colmap.cameras import guess_camera, to_pycolmap
+from vgpa.colmap.model import read_model
+from vgpa.colmap.silence import silenced
+
+SETTINGS = (
+    *((1600, 8192, 0.8), (1600, 4096, 0.8), (1600, 2048, 0.8), (1200, 8192, 0.8), (1200, 4096, 0.8)),
+    *((800, 8192, 0.8), (1600, 8192, 0.7), (1600, 8192, 0.9), (1000, 4096, 0.85), (1024, 16384, 0.8)),
+)
+"""Longer image side in pixels, number of features, ratio test."""
+MIN_NUM_INLIERS = 15
+
+
+def make_with_features(data: Path, scene: str, folder: Path) -> list[Path]:
+    """A database of the scene's photos for each of the settings."""
+    paths = []
+    for size_px, num_features, max_ratio in SETTINGS:
+        extraction, matching = pycolmap.FeatureExtractionOptions(), pycolmap.FeatureMatchingOptions()
+        extraction.max_image_size, extraction.sift.max_num_features = size_px, num_features
+        extraction.use_gpu = matching.use_gpu = False
+        matching.sift.max_ratio = max_ratio
+
+        def write(path: Path, extraction: object = extraction, matching: object = matching) -> None:
+            pycolmap.extract_features(path, data / "photos" / scene / "images", extraction_options=extraction)
+            pycolmap.match_exhaustive(path, matching_options=matching)
+
+        paths.append(_kept(folder / f"{scene}-{size_px}-{num_features}-{max_ratio}.db", write))
+    return paths
+
+
+def make_with_cameras(data: Path, scene: str, folder: Path) -> list[Path]:
+    """The scene's database with a camera for each image that nobody knows."""
+    source = data / "scenes" / scene / "database.db"
+
+    def write(path: Path) -> None:
+        with pycolmap.Database.open(source) as old, pycolmap.Database.open(path) as new:
+            _copy_with_cameras(old, new)
+
+    return [_kept(folder / f"{scene}-cameras.db", write)]
+
+
+def _copy_with_cameras(old: pycolmap.Database, new: pycolmap.Database) -> None:
+    cameras, keypoints = {}, {}
+    for image in sorted(old.read_all_images(), key=lambda image: image.image_id):
+        k, known = image.image_id, old.read_camera(image.camera_id)
+        camera = cameras[k] = to_pycolmap(guess_camera((known.width, known.height), "SIMPLE_RADIAL"), k)
+        new.write_camera(camera, use_camera_id=True)
+        rig, frame = pycolmap.Rig(rig_id=k), pycolmap.Frame(frame_id=k)
+        rig.add_ref_sensor(camera.sensor_id)
+        frame.rig_id = new.write_rig(rig, use_rig_id=True)
+        frame.add_data_id(pycolmap.data_t(camera.sensor_id, k))
+        new.write_image(pycolmap.Image(name=image.name, camera_id=k, image_id=k), use_image_id=True)
+        new.write_frame(frame, use_frame_id=True)
+        features = old.read_keypoints(k)
+        new.write_keypoints(k, features)
+        keypoints[k] = np.asarray(features)[:, :2].astype(np.float64)
+    options = pycolmap.TwoViewGeometryOptions()
+    options.ransac.random_seed = 0
+    for pair_id, pair in zip(*old.read_two_view_geometries(), strict=True):
+        i, j = pycolmap.pair_id_to_image_pair(pair_id)
+        ends = (cameras[i], keypoints[i], cameras[j], keypoints[j])
+        geometry = pycolmap.estimate_two_view_geometry(*ends, pair.inlier_matches, options)
+        new.write_matches(i, j, pair.inlier_matches)
+        if len(geometry.inlier_matches) >= MIN_NUM_INLIERS:
+            new.write_two_view_geometry(i, j, geometry)
+
+
+def _kept(path: Path, write: Callable[[Path], None]) -> Path:
+    """The file, written by the function under another name first if it is not there."""
+    if not path.is_file():
+        unfinished = path.with_suffix(".part")
+        unfinished.unlink(missing_ok=True)
+        with silenced():
+            write(unfinished)
+        unfinished.replace(path)
+    return path
+
+
+def main() -> None:
+    """Make databases, run, and print."""
+    makers = {"features": make_with_features, "cameras": make_with_cameras}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=sorted(makers))
+    parser.add_argument("scenes", nargs="+", metavar="SCENE")
+    parser.add_argument("--methods", nargs="+", default=["default", "glomap"], metavar="METHOD")
+    parser.add_argument("--out", type=Path, default=Path("runs", "databases"), metavar="FOLDER")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    data = Path(os.environ["VGPA_DATA"])
+    for scene in given.scenes:
+        reference, _ = read_model(data / "scenes" / scene / "reference")
+        scores: dict[str, list[float]] = {name: [] for name in given.methods}
+        for database in makers[given.kind](data, scene, given.out):
+            offer = Offer(scene, reference, database, fix_intrinsics=False, reintegrate=None)
+            for name in given.methods:
+                figures = parse_method(name).run(offer, seed=0).figures
+                scores[name].append(figures.get("ra_auc5", 0.0))
+                num, seconds = int(figures.get("registered", 0)), figures["seconds"]
+                print(f"{database.stem} {name}: {num} images, {scores[name][-1]:.3f}, {seconds:.1f} s", flush=True)
+        print(scene, ", ".join(f"{name} {mean(values):.3f}" for name, values in scores.items()))
+
+
+if __name__ == "__main__":
+    main()
