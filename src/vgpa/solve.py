@@ -143,11 +143,11 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
         graph = replace(config.graph, min_track_length=min(config.graph.min_track_length, len(image_idx)))
         tracks = build_tracks(trusted, graph)
         are_few = len(np.unique(problem.view_graph.edge_index)) <= config.mapping.few_images
-        last_tracks = build_tracks(trusted, graph, NUM_AT_EASE) if are_few else None
+        more_tracks = build_tracks(trusted, graph, NUM_AT_EASE) if are_few else tracks
     with log.stage("bundle adjust"):
         poses = averaged.poses.scatter(image_idx, len(problem.images))
         given = (problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
-        built = build_model(*given, last_tracks)
+        built = build_model(*given, last_tracks=more_tracks if len(more_tracks) > len(tracks) else None)
     checked, seen = finish_model(problem, built, len(image_idx), config, log)
     is_suspicious = seen & ~checked.model.poses.is_known
     return Part(checked, image_idx, group.view_graph, averaged, tracks, is_suspicious, predicted)
