@@ -15,24 +15,28 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
-import numpy as np
 import pycolmap
 
 from vgpa.benchmark.methods import parse_method
 from vgpa.benchmark.offers import Offer
-from vgpa.colmap.cameras import guess_camera, to_pycolmap
+from vgpa.colmap.cameras import guess_camera
+from vgpa.colmap.database import read_problem
+from vgpa.colmap.extraction import verify_matches
 from vgpa.colmap.model import read_model
 from vgpa.colmap.silence import silenced
+from vgpa.colmap.store import StoreImage, sync_store
+from vgpa.colmap.tables import write_keypoints, write_matches
+from vgpa.config import default
 
 SETTINGS = (
     *((1600, 8192, 0.8), (1600, 4096, 0.8), (1600, 2048, 0.8), (1200, 8192, 0.8), (1200, 4096, 0.8)),
     *((800, 8192, 0.8), (1600, 8192, 0.7), (1600, 8192, 0.9), (1000, 4096, 0.85), (1024, 16384, 0.8)),
 )
 """Longer image side in pixels, number of features, ratio test."""
-MIN_NUM_INLIERS = 15
 
 
 def make_with_features(data: Path, scene: str, folder: Path) -> list[Path]:
@@ -54,39 +58,21 @@ def make_with_features(data: Path, scene: str, folder: Path) -> list[Path]:
 
 def make_with_cameras(data: Path, scene: str, folder: Path) -> list[Path]:
     """The scene's database with a camera for each image that nobody knows."""
-    source = data / "scenes" / scene / "database.db"
+    problem = read_problem(data / "scenes" / scene / "database.db")
+    names, keypoints, matches = problem.images.names, problem.keypoints, problem.matches
+    sizes = [(camera.width_px, camera.height_px) for camera in map(problem.images.camera_of, range(len(names)))]
+    cameras = [guess_camera(size_px, "SIMPLE_RADIAL") for size_px in sizes]
+    edges = zip(problem.view_graph.edge_index.T.tolist(), pairwise(matches.offsets.tolist()), strict=True)
 
     def write(path: Path) -> None:
-        with pycolmap.Database.open(source) as old, pycolmap.Database.open(path) as new:
-            _copy_with_cameras(old, new)
+        each = zip(names, cameras, strict=True)
+        sync_store(path, [StoreImage(name, "", name, camera) for name, camera in each], settings={})
+        write_keypoints(path, ((name, keypoints.of(k)) for k, name in enumerate(names)))
+        write_matches(path, ((names[i], names[j], matches.keypoint_idx[a:b]) for (i, j), (a, b) in edges))
+        config = default()
+        verify_matches(path, config.matching, config.seed, config.num_threads)
 
     return [_kept(folder / f"{scene}-cameras.db", write)]
-
-
-def _copy_with_cameras(old: pycolmap.Database, new: pycolmap.Database) -> None:
-    cameras, keypoints = {}, {}
-    for image in sorted(old.read_all_images(), key=lambda image: image.image_id):
-        k, known = image.image_id, old.read_camera(image.camera_id)
-        camera = cameras[k] = to_pycolmap(guess_camera((known.width, known.height), "SIMPLE_RADIAL"), k)
-        new.write_camera(camera, use_camera_id=True)
-        rig, frame = pycolmap.Rig(rig_id=k), pycolmap.Frame(frame_id=k)
-        rig.add_ref_sensor(camera.sensor_id)
-        frame.rig_id = new.write_rig(rig, use_rig_id=True)
-        frame.add_data_id(pycolmap.data_t(camera.sensor_id, k))
-        new.write_image(pycolmap.Image(name=image.name, camera_id=k, image_id=k), use_image_id=True)
-        new.write_frame(frame, use_frame_id=True)
-        features = old.read_keypoints(k)
-        new.write_keypoints(k, features)
-        keypoints[k] = np.asarray(features)[:, :2].astype(np.float64)
-    options = pycolmap.TwoViewGeometryOptions()
-    options.ransac.random_seed = 0
-    for pair_id, pair in zip(*old.read_two_view_geometries(), strict=True):
-        i, j = pycolmap.pair_id_to_image_pair(pair_id)
-        ends = (cameras[i], keypoints[i], cameras[j], keypoints[j])
-        geometry = pycolmap.estimate_two_view_geometry(*ends, pair.inlier_matches, options)
-        new.write_matches(i, j, pair.inlier_matches)
-        if len(geometry.inlier_matches) >= MIN_NUM_INLIERS:
-            new.write_two_view_geometry(i, j, geometry)
 
 
 def _kept(path: Path, write: Callable[[Path], None]) -> Path:

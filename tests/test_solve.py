@@ -198,7 +198,9 @@ def test_tracks_of_two_images_count_where_images_are_few(few_images: int, num_sh
     fewer = Matches(np.r_[0, np.cumsum(counts)], matches.keypoint_idx[keep])
     config = presets.default()
     config = replace(config, mapping=replace(config.mapping, few_images=few_images), num_threads=1)
-    model = solve(replace(problem, matches=fewer), config, StageLog()).model
+    solution = solve(replace(problem, matches=fewer), config, StageLog())
+    model = solution.model
+    assert len(solution.tracks) == 100 + num_short
     assert (model.tracks.lengths == 6).sum() > 95
     assert abs((model.tracks.lengths == 2).sum() - num_short) <= 5
 

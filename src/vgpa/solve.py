@@ -150,7 +150,7 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
         built = build_model(*given, last_tracks=more_tracks if len(more_tracks) > len(tracks) else None)
     checked, seen = finish_model(problem, built, len(image_idx), config, log)
     is_suspicious = seen & ~checked.model.poses.is_known
-    return Part(checked, image_idx, group.view_graph, averaged, tracks, is_suspicious, predicted)
+    return Part(checked, image_idx, group.view_graph, averaged, more_tracks, is_suspicious, predicted)
 
 
 def _add(
