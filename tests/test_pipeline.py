@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,6 +60,22 @@ def test_one_broken_photo_is_named_and_the_rest_is_reconstructed(
     assert states.pop("broken.jpg") == "unreadable"
     assert set(states.values()) == {"registered"}
     assert len(states) == 6
+
+
+@pytest.mark.parametrize("first", ["pycolmap", "vgpa.colmap.model"])
+def test_it_runs_whatever_was_imported_first(first: str, synthetic_database: tuple[Path, Path], tmp_path: Path) -> None:
+    """pycolmap brings a zlib of its own: who compresses afterwards may crash, and nobody asks whether it was us."""
+    lines = [
+        f"import {first}, sys",
+        "from pathlib import Path",
+        "import vgpa",
+        "print(vgpa.map_database(Path(sys.argv[1]), Path(sys.argv[2])).reconstruction.num_registered)",
+        "" if first == "pycolmap" else "import gzip; gzip.compress(bytes(100_000))",
+    ]
+    command = [sys.executable, "-c", "\n".join(lines), str(synthetic_database[0]), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 2
 
 
 @pytest.mark.parametrize(("name", "min_auc_5"), [("fountain-P11", 0.97), ("entry-P10", 0.97), ("lund29", 0.94)])

@@ -81,7 +81,7 @@ def write_stage_poses(solution: Solution, folder: Path) -> None:
             arrays[f"{number}/{stage}/translation"] = motion.translation
     partial = folder / f"{STAGE_POSES}.partial"
     with partial.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez(file, **arrays)
     partial.replace(folder / STAGE_POSES)
 
 

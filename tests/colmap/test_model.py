@@ -56,6 +56,21 @@ def test_round_trip_through_files(is_text: bool, tmp_path: Path) -> None:
     assert evaluate(read, model).auc[1] == pytest.approx(1, abs=1e-5)
 
 
+def test_files_are_those_that_pycolmap_would_write(tmp_path: Path) -> None:
+    truth = make_problem(5, 30)
+    model = true_model(truth)
+    known = np.array([True, True, False, True, True])
+    tracks = model.tracks.select_observations(known[model.tracks.image_idx]).select(np.arange(30) % 3 > 0)
+    part = replace(model.select_points(np.arange(30) % 3 > 0), poses=model.poses.keep(known), tracks=tracks)
+    write_model(part, truth.problem.keypoints, tmp_path / "ours")
+    (tmp_path / "theirs").mkdir()
+    pycolmap.Reconstruction(tmp_path / "ours").write(tmp_path / "theirs")
+    names = sorted(path.name for path in (tmp_path / "ours").iterdir())
+    assert names == ["cameras.bin", "frames.bin", "images.bin", "points3D.bin", "rigs.bin"]
+    for name in names:
+        assert (tmp_path / "ours" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes(), name
+
+
 def test_unregistered_images_are_not_written(tmp_path: Path) -> None:
     truth = make_problem(5, 30)
     model = true_model(truth)

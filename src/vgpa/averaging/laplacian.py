@@ -24,9 +24,9 @@ def sum_at_nodes(edges: IntArray, pull: FloatArray, num: int) -> FloatArray:
     """(..., num, m) sum of each camera's pulls (..., num_edges, m): towards j at j, and away from it at i."""
     i, j = edges
     *batch, num_edges, m = pull.shape
-    axes = np.moveaxis(pull, -2, -1).reshape(prod(batch) * m, num_edges)
+    axes = np.swapaxes(pull, -2, -1).reshape(prod(batch) * m, num_edges)
     sums = [np.bincount(j, axis, num) - np.bincount(i, axis, num) for axis in axes]
-    return np.moveaxis(np.reshape(sums, (*batch, m, num)), -1, -2)
+    return np.swapaxes(np.reshape(sums, (*batch, m, num)), -2, -1)
 
 
 def diagonal_blocks(edges: IntArray, block: FloatArray, num: int) -> FloatArray:

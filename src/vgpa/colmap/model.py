@@ -10,6 +10,7 @@ import numpy as np
 import pycolmap
 
 from vgpa.colmap.cameras import from_pycolmap, to_pycolmap
+from vgpa.colmap.large_files import write_images, write_points
 from vgpa.colmap.model_files import check_binary_files
 from vgpa.colmap.silence import silenced
 from vgpa.errors import AGAIN, InputError, OutputError
@@ -29,12 +30,16 @@ def write_model(reconstruction: Reconstruction, keypoints: Keypoints, folder: Pa
     partial = folder / PARTIAL
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    model = model_to_pycolmap(reconstruction, keypoints)
-    for point_id, error_px in zip(sorted(model.points3D), reconstruction.error_px.tolist(), strict=True):
-        model.points3D[point_id].error = error_px
-    with silenced():
-        (model.write_text if is_text else model.write)(partial)
-    _require_complete(partial, folder)
+    try:
+        if is_text:
+            _write_text(reconstruction, keypoints, partial)
+        else:
+            _write_binary(reconstruction, keypoints, partial)
+    except (OSError, ValueError) as error:
+        shutil.rmtree(partial)
+        raise OutputError(
+            f"The model cannot be written to {folder} ({error})", f"Make room on the disk, {AGAIN}"
+        ) from error
     # A folder without its cameras cannot be read: nobody takes a mixture of two models for one.
     files = sorted(partial.iterdir(), key=lambda path: path.stem == "cameras")
     (folder / files[-1].name).unlink(missing_ok=True)
@@ -43,15 +48,24 @@ def write_model(reconstruction: Reconstruction, keypoints: Keypoints, folder: Pa
     partial.rmdir()
 
 
-def _require_complete(written: Path, folder: Path) -> None:
-    """pycolmap writes on when the disk is full, and says nothing."""
-    try:
-        check_binary_files(written)
-    except ValueError as error:
-        shutil.rmtree(written)
-        raise OutputError(
-            f"The model cannot be written to {folder} ({error})", f"Make room on the disk, {AGAIN}"
-        ) from error
+def _write_text(reconstruction: Reconstruction, keypoints: Keypoints, folder: Path) -> None:
+    model = model_to_pycolmap(reconstruction, keypoints)
+    for point_id, error_px in zip(sorted(model.points3D), reconstruction.error_px.tolist(), strict=True):
+        model.points3D[point_id].error = error_px
+    with silenced():
+        model.write_text(folder)
+
+
+def _write_binary(reconstruction: Reconstruction, keypoints: Keypoints, folder: Path) -> None:
+    """pycolmap writes the small files, of cameras and rigs; of images and points it knows nothing but the poses."""
+    bare = reconstruction.select_points(np.zeros(reconstruction.num_points, dtype=np.bool_))
+    without_keypoints = Keypoints(np.zeros(len(keypoints.offsets), dtype=np.int64), np.zeros((0, 2)))
+    with silenced():
+        model_to_pycolmap(bare, without_keypoints).write(folder)
+    # pycolmap writes on when the disk is full, and says nothing.
+    check_binary_files(folder)
+    write_images(reconstruction, keypoints, folder / "images.bin")
+    write_points(reconstruction, folder / "points3D.bin")
 
 
 def read_model(folder: Path) -> tuple[Reconstruction, Keypoints]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,16 +32,30 @@ class Resection:
     num_inliers: int
 
 
-def resect(
-    camera: Camera, xy_px: FloatArray, xyz: FloatArray, max_error_px: float, is_focal_free: bool = False
-) -> Resection | None:
-    """The pose of a camera that sees points (n, 3) at pixels (n, 2); None if there is none.
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """What one image sees: points (n, 3) at pixels (n, 2), through a camera.
 
-    Args:
+    Attributes:
         is_focal_free: nothing else tells the focal length; another one is taken if it explains clearly more.
     """
+
+    camera: Camera
+    xy_px: FloatArray
+    xyz: FloatArray
+    is_focal_free: bool = False
+
+
+def resect(sights: list[Sight], max_error_px: float, num_threads: int = 1) -> list[Resection | None]:
+    """The pose of each image; None where there is none."""
+    with silenced(), ThreadPoolExecutor(num_threads) as pool:
+        return list(pool.map(lambda sight: _resect_one(sight, max_error_px), sights))
+
+
+def _resect_one(sight: Sight, max_error_px: float) -> Resection | None:
+    camera, xy_px, xyz = sight.camera, sight.xy_px, sight.xyz
     given = _resect(camera, xy_px, xyz, max_error_px)
-    if not is_focal_free:
+    if not sight.is_focal_free:
         return given
     found = _believable(_resect(camera, xy_px, xyz, max_error_px, estimates_focal=True, refines_focal=True))
     is_clear = max(_num_inliers(given), _num_inliers(found)) >= CLEAR_PART * len(xyz)
@@ -77,8 +92,7 @@ def _resect(
     refinement = pycolmap.AbsolutePoseRefinementOptions()
     refinement.refine_focal_length = refines_focal
     seeing = to_pycolmap(camera, 1)
-    with silenced():
-        answer = pycolmap.estimate_and_refine_absolute_pose(xy_px, xyz, seeing, options, refinement)
+    answer = pycolmap.estimate_and_refine_absolute_pose(xy_px, xyz, seeing, options, refinement)
     if answer is None:
         return None
     pose = answer["cam_from_world"]

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vgpa.colmap.resection import Resection, resect
+from vgpa.colmap.resection import Resection, Sight, resect
 from vgpa.config import Config, ReintegrateConfig
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import IntArray
@@ -38,8 +38,9 @@ def reintegrate(problem: Problem, model: Reconstruction, config: Config) -> Reco
     if config.mapping.reintegrate is None:
         return model
     num_tried = np.zeros((len(STAGES), len(model.images)), dtype=np.int64)
+    residual_deg = np.full(problem.view_graph.num_edges, np.nan)
     while not model.poses.is_known.all():
-        model = add_short_tracks(problem, model, config)
+        model = add_short_tracks(problem, model, config, residual_deg)
         extended = _with_best_placed(problem, model, num_tried, config)
         if extended.num_registered <= model.num_registered:
             break
@@ -75,21 +76,34 @@ def place_images(
     """
     wanted = (config.mapping.reintegrate or ReintegrateConfig()).at_least(min_num_agreeing)
     num_links = np.bincount(links[0], minlength=len(model.images))
-    for image_idx in np.argsort(-num_links, kind="stable").tolist():
-        if not wanted.are_enough(int(num_links[image_idx]), 1.0):
-            break
-        camera_idx = model.images.camera_idx[image_idx]
-        is_alone = not model.poses.is_known[model.images.camera_idx == camera_idx].any()
-        _, keypoint, point = links[:, links[0] == image_idx]
-        xy_px, xyz = problem.keypoints.xy_px[keypoint], model.xyz[point]
-        is_held = config.mapping.fix_intrinsics or camera_idx in config.mapping.held_cameras
-        is_free = is_alone and not is_held
-        answer = resect(model.images.camera_of(image_idx), xy_px, xyz, wanted.max_error_px, is_free)
+    most_first = np.argsort(-num_links, kind="stable").tolist()
+    candidates = [k for k in most_first if wanted.are_enough(int(num_links[k]), 1.0)]
+    sights = [_sight(problem, model, links, k, config) for k in candidates]
+    answers = resect(sights, wanted.max_error_px, config.num_threads)
+    for image_idx, sight, answer in zip(candidates, sights, answers, strict=True):
+        if sight.is_focal_free and not _is_alone(model, image_idx):
+            # An image that was placed before it has told the focal length of their camera.
+            (answer,) = resect([_sight(problem, model, links, image_idx, config)], wanted.max_error_px)
         if answer is not None:
-            placed = _with_image(model, image_idx, answer)
-            if _is_believable(problem, placed, image_idx, answer.num_inliers / len(xyz), answer.num_inliers, wanted):
+            placed, part = _with_image(model, image_idx, answer), answer.num_inliers / len(sight.xyz)
+            if _is_believable(problem, placed, image_idx, part, answer.num_inliers, wanted):
                 model = placed
     return model
+
+
+def _sight(problem: Problem, model: Reconstruction, links: IntArray, image_idx: int, config: Config) -> Sight:
+    """What a missing image sees of the model; its focal length is free if nothing else tells it."""
+    camera_idx = model.images.camera_idx[image_idx]
+    is_held = config.mapping.fix_intrinsics or camera_idx in config.mapping.held_cameras
+    _, keypoint, point = links[:, links[0] == image_idx]
+    is_free = not is_held and _is_alone(model, image_idx)
+    return Sight(model.images.camera_of(image_idx), problem.keypoints.xy_px[keypoint], model.xyz[point], is_free)
+
+
+def _is_alone(model: Reconstruction, image_idx: int) -> bool:
+    """Whether no image with a pose has the camera of this one."""
+    images = model.images
+    return not bool(model.poses.is_known[images.camera_idx == images.camera_idx[image_idx]].any())
 
 
 def _is_believable(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vgpa.config import Config
 from vgpa.frontend.tracks import build_tracks
+from vgpa.geometry.rotation import FloatArray
 from vgpa.mapping.agreement import disagreement_deg
 from vgpa.mapping.extend import point_of_keypoint, with_points
 from vgpa.mapping.triangulate import PointFilter, triangulate
@@ -22,14 +23,22 @@ MIN_ANGLE_DEG = 2.0
 """Angle between the two rays of a point: nothing else checks its depth."""
 
 
-def add_short_tracks(problem: Problem, model: Reconstruction, config: Config) -> Reconstruction:
-    """The model with points of two registered images that missing images are matched to."""
+def add_short_tracks(
+    problem: Problem, model: Reconstruction, config: Config, residual_deg: FloatArray
+) -> Reconstruction:
+    """The model with points of two registered images that missing images are matched to.
+
+    Args:
+        residual_deg: (num_edges,) by how much edges disagree with the poses, NaN where nobody has asked yet; is brought
+            up to date. Asking takes time, and an answer holds as long as poses stay.
+    """
     edges, is_known = problem.view_graph.edge_index, model.poses.is_known
     is_beside = np.zeros(len(model.images), dtype=np.bool_)
     is_beside[edges[:, ~is_known[edges].all(axis=0)]] = True
-    is_near = is_known[edges].all(axis=0) & is_beside[edges].any(axis=0)
-    near = problem.select_edges(np.asarray(is_near))
-    near = near.select_edges(disagreement_deg(near, model) <= config.averaging.max_rotation_error_deg)
+    is_near = np.asarray(is_known[edges].all(axis=0) & is_beside[edges].any(axis=0))
+    is_asked = is_near & np.isnan(residual_deg)
+    residual_deg[is_asked] = disagreement_deg(problem.select_edges(is_asked), model)
+    near = problem.select_edges(is_near & (residual_deg <= config.averaging.max_rotation_error_deg))
     tracks = build_tracks(near, replace(config.graph, min_track_length=2))
     keypoint = problem.keypoints.offsets[tracks.image_idx] + tracks.keypoint_idx
     has_point = point_of_keypoint(problem, model)[keypoint] >= 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from vgpa.solution import Solution
 from vgpa.stages import StageLog
 
 LIBRARIES = ("vgpa", "pycolmap", "torch", "numpy", "scipy")
+PACKAGE_FOLDER = ".dist-info"
+"""How the name of a folder ends that pip keeps about a package: its name, a dash, its version, and this."""
 
 
 def summarize(solution: Solution, states: dict[str, ImageState], config: Config, log: StageLog) -> dict[str, Any]:
@@ -42,7 +45,7 @@ def summarize(solution: Solution, states: dict[str, ImageState], config: Config,
         "tracks": _describe_tracks(solution.tracks),
         "view_graph": _describe_graph(solution, states),
         "config": asdict(config),
-        "versions": {name: _version(name) for name in LIBRARIES} | {"python": platform.python_version()},
+        "versions": _versions(LIBRARIES) | {"python": platform.python_version()},
     }
 
 
@@ -152,14 +155,18 @@ def _start_residuals_deg(solution: Solution) -> tuple[list[float | None], list[f
     return graph.rotation_residuals_deg(rotation).round(3).tolist(), direction_deg.round(3).tolist()
 
 
-def _version(package: str) -> str:
-    """The version of an installed package, by the name of the folder that pip keeps about it.
+def _versions(packages: Sequence[str]) -> dict[str, str]:
+    """The versions of installed packages, by the names of the folders that pip keeps about them.
 
-    importlib.metadata would read the folder too, and takes longer to load than a report takes to write.
+    importlib.metadata would read the folders too, and takes longer to load than a report takes to write.
     """
-    for place in sys.path:
-        for folder in Path(place).glob(f"{package}-*.dist-info"):
-            return folder.name.removesuffix(".dist-info").removeprefix(f"{package}-")
+    places = [place for place in map(Path, reversed(sys.path)) if place.is_dir()]
+    folders = [path.name for place in places for path in place.iterdir() if path.name.endswith(PACKAGE_FOLDER)]
+    installed = dict(name.removesuffix(PACKAGE_FOLDER).partition("-")[::2] for name in folders)
+    return {package: installed.get(package) or _declared_version(package) for package in packages}
+
+
+def _declared_version(package: str) -> str:
     from importlib.metadata import version
 
     return version(package)
