@@ -8,8 +8,9 @@ Two ways of losing images, for every scene of $VGPA_DATA/scenes:
 - "taken out": a third of the images, at random, taken out of the finished model (`vgpa register`).
 
 Beside how many there were and how many came back: seconds per image that did, the mean rotation error of all registered
-cameras before and after, and the images that came back more than five degrees from their place. Errors are against
-the reference after alignment of the cameras that were there before. Written to docs/reintegration.md, or to FILE.
+cameras before and after, and the images that came back more than five degrees from their place, each with the points
+that it sees in our model and in the reference. Errors are against the reference after alignment of the cameras that
+were there before. Written to docs/reintegration.md, or to FILE.
 """
 
 from __future__ import annotations
@@ -41,6 +42,16 @@ WEAK_REFERENCES = {"statue_of_liberty_135"}
 
 
 @dataclass(frozen=True)
+class Wrong:
+    """An image that came back to a wrong place: its error, and the points that it sees there and in the reference."""
+
+    name: str
+    error_deg: float
+    num_points: int
+    num_points_in_reference: int
+
+
+@dataclass(frozen=True)
 class Trial:
     """One model before and after.
 
@@ -49,7 +60,7 @@ class Trial:
         num_lost, num_back: images that the model lacked, and those of them that came back.
         seconds: what that took.
         error_before_deg, error_after_deg: mean rotation error of all registered cameras.
-        num_wrong: images that came back to a wrong place.
+        wrong: images that came back to a wrong place.
     """
 
     scene: str
@@ -59,7 +70,7 @@ class Trial:
     seconds: float
     error_before_deg: float
     error_after_deg: float
-    num_wrong: int
+    wrong: tuple[Wrong, ...]
 
 
 def run_scene(folder: Path) -> Iterator[Trial]:
@@ -100,8 +111,15 @@ def _judge(
         seconds,
         float(np.mean(error[was_there & np.isfinite(error)])),
         float(np.mean(error[np.isfinite(error)])),
-        int((error[is_new] > MAX_ERROR_DEG).sum()),
+        tuple(_describe(after, reference, k, error[k]) for k in np.flatnonzero(is_new & (error > MAX_ERROR_DEG))),
     )
+
+
+def _describe(model: Reconstruction, reference: Reconstruction, image_idx: int, error_deg: float) -> Wrong:
+    name = model.images.names[image_idx]
+    in_reference = reference.images.names.index(name)
+    counts = [int((m.tracks.image_idx == k).sum()) for m, k in ((model, image_idx), (reference, in_reference))]
+    return Wrong(name, float(error_deg), *counts)
 
 
 def _rotation_errors_deg(
@@ -122,11 +140,16 @@ def write_page(trials: list[Trial], path: Path) -> None:
     """One row per trial, and sums without scenes whose reference is weak."""
     rows = [
         f"| {t.scene} | {t.way} | {t.num_lost} | {t.num_back} | {t.seconds / max(t.num_back, 1):.2f} | "
-        f"{t.error_before_deg:.3f} | {t.error_after_deg:.3f} | {t.num_wrong} |"
+        f"{t.error_before_deg:.3f} | {t.error_after_deg:.3f} | {len(t.wrong)} |"
         for t in trials
     ]
     sure = [t for t in trials if t.scene not in WEAK_REFERENCES]
-    lost, back, wrong = (sum(getattr(t, name) for t in sure) for name in ("num_lost", "num_back", "num_wrong"))
+    lost, back = (sum(getattr(t, name) for t in sure) for name in ("num_lost", "num_back"))
+    wrong_rows = [
+        f"| {t.scene} | {t.way} | {w.name} | {w.error_deg:.1f} | {w.num_points} | {w.num_points_in_reference} |"
+        for t in trials
+        for w in t.wrong
+    ]
     lines = [
         "# Re-integration of lost images",
         f"`VGPA_DATA=... python benchmarks/reintegration.py`, {os.cpu_count()} cores. *Lost*: what a run without "
@@ -136,8 +159,15 @@ def write_page(trials: list[Trial], path: Path) -> None:
         "| scene | way | images missing | back | seconds each | rotation error before, deg | after | wrong |\n"
         "|---|---|---|---|---|---|---|---|\n" + "\n".join(rows),
         f"Without {', '.join(sorted(WEAK_REFERENCES))}, whose reference is weak: {back} of {lost} images came back, "
-        f"{wrong} of them to a wrong place.",
+        f"{sum(len(t.wrong) for t in sure)} of them to a wrong place.",
     ]
+    if wrong_rows:
+        lines += [
+            "The wrong ones. An image that sees no point in the reference has no place there either, whatever pose is "
+            "written in its file; where it sees far fewer points than in our model, nobody knows who is right.",
+            "| scene | way | image | off, deg | points, ours | points, reference |\n|---|---|---|---|---|---|\n"
+            + "\n".join(wrong_rows),
+        ]
     path.write_text("\n\n".join(lines) + "\n")
 
 
