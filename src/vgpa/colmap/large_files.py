@@ -27,17 +27,18 @@ def write_images(model: Reconstruction, keypoints: Keypoints, path: Path) -> Non
     records = np.empty(len(images), dtype=IMAGE)
     records["image_id"], records["camera_id"] = images.image_id, images.camera_idx + 1
     records["quaternion_wxyz"], records["translation"] = cam_from_world.quaternion_wxyz, cam_from_world.translation
-    seen = np.empty(len(keypoints.xy_px), dtype=KEYPOINT)
-    seen["xy_px"], seen["point_id"] = keypoints.xy_px, NO_POINT
-    seen["point_id"][keypoints.offsets[model.tracks.image_idx] + model.tracks.keypoint_idx] = model.tracks.track_idx + 1
+    point_id = np.full(len(keypoints.xy_px), NO_POINT)
+    point_id[keypoints.offsets[model.tracks.image_idx] + model.tracks.keypoint_idx] = model.tracks.track_idx + 1
     registered = np.flatnonzero(model.poses.is_known).tolist()
     with path.open("wb") as file:
         file.write(_count(len(registered)))
         for k in registered:
-            own = seen[keypoints.offsets[k] : keypoints.offsets[k + 1]]
+            own = slice(keypoints.offsets[k], keypoints.offsets[k + 1])
+            seen = np.empty(own.stop - own.start, dtype=KEYPOINT)
+            seen["xy_px"], seen["point_id"] = keypoints.xy_px[own], point_id[own]
             name = images.names[k].encode("utf-8") + b"\0"
-            file.write(records[k].tobytes() + name + _count(len(own)))
-            file.write(own.data)
+            file.write(records[k].tobytes() + name + _count(len(seen)))
+            file.write(seen.data)
 
 
 def write_points(model: Reconstruction, path: Path) -> None:
