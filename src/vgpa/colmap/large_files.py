@@ -27,8 +27,8 @@ def write_images(model: Reconstruction, keypoints: Keypoints, path: Path) -> Non
     records = np.empty(len(images), dtype=IMAGE)
     records["image_id"], records["camera_id"] = images.image_id, images.camera_idx + 1
     records["quaternion_wxyz"], records["translation"] = cam_from_world.quaternion_wxyz, cam_from_world.translation
-    point_id = np.full(len(keypoints.xy_px), NO_POINT)
-    point_id[keypoints.offsets[model.tracks.image_idx] + model.tracks.keypoint_idx] = model.tracks.track_idx + 1
+    point_of = model.point_of_keypoint(keypoints)
+    point_id = np.where(point_of >= 0, point_of + 1, NO_POINT)
     registered = np.flatnonzero(model.poses.is_known).tolist()
     with path.open("wb") as file:
         file.write(_count(len(registered)))

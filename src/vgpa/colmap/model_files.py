@@ -14,11 +14,11 @@ from struct import Struct
 
 import pycolmap
 
+from vgpa.colmap.large_files import IMAGE, KEYPOINT, OBSERVATION, POINT
+
 COUNT = Struct("<Q")
 SHORT_COUNT = Struct("<I")
 CAMERA = Struct("<IiQQ")
-IMAGE_SIZE, POINT_2D_SIZE = 4 + 7 * 8 + 4, 24
-POINT_SIZE, TRACK_ELEMENT_SIZE = 8 + 3 * 8 + 3 + 8, 8
 FRAME_SIZE, FRAME_DATA_SIZE = 4 + 4 + 7 * 8, 16
 SENSOR_SIZE, SENSOR_POSE_SIZE = 8, 7 * 8
 
@@ -72,15 +72,15 @@ def _skip_camera(data: _Bytes, start: int) -> int:
 
 
 def _skip_image(data: _Bytes, start: int) -> int:
-    end = data.content.find(b"\0", data.skip(start, 1, IMAGE_SIZE))
+    end = data.content.find(b"\0", data.skip(start, 1, IMAGE.itemsize))
     if end < 0:
         raise ValueError("a name does not end")
-    return data.skip(end + 1 + COUNT.size, data.count(end + 1), POINT_2D_SIZE)
+    return data.skip(end + 1 + COUNT.size, data.count(end + 1), KEYPOINT.itemsize)
 
 
 def _skip_point(data: _Bytes, start: int) -> int:
-    end = start + POINT_SIZE
-    return data.skip(end + COUNT.size, data.count(end), TRACK_ELEMENT_SIZE)
+    end = start + POINT.itemsize
+    return data.skip(end, data.count(end - COUNT.size), OBSERVATION.itemsize)
 
 
 def _skip_frame(data: _Bytes, start: int) -> int:

@@ -61,7 +61,7 @@ def without_images(model: Reconstruction, is_out: NDArray[np.bool_]) -> Reconstr
 
 def links_to_points(problem: Problem, model: Reconstruction) -> IntArray:
     """(3, num_links) missing image, its keypoint (among all) and the point that a match ties it to, each once."""
-    matches, point_of = problem.matches, point_of_keypoint(problem, model)
+    matches, point_of = problem.matches, model.point_of_keypoint(problem.keypoints)
     ends = problem.view_graph.edge_index[:, matches.edge_idx]
     keypoint = problem.keypoints.offsets[ends] + matches.keypoint_idx.T
     links = []
@@ -72,14 +72,6 @@ def links_to_points(problem: Problem, model: Reconstruction) -> IntArray:
     linked_keypoint, point = np.divmod(np.unique(np.concatenate(links)), max(model.num_points, 1))
     image_idx = np.searchsorted(problem.keypoints.offsets, linked_keypoint, side="right") - 1
     return np.stack([image_idx, linked_keypoint, point])
-
-
-def point_of_keypoint(problem: Problem, model: Reconstruction) -> IntArray:
-    """(num_keypoints,) the model's point that each keypoint observes, or -1."""
-    tracks = model.tracks
-    point_of = np.full(len(problem.keypoints.xy_px), -1, dtype=np.int64)
-    point_of[problem.keypoints.offsets[tracks.image_idx] + tracks.keypoint_idx] = tracks.track_idx
-    return point_of
 
 
 def with_points(model: Reconstruction, points: Points) -> Reconstruction:
@@ -116,7 +108,7 @@ def _without_points(tracks: Tracks, problem: Problem, model: Reconstruction) -> 
     """The tracks of which no keypoint observes a point of the model."""
     keypoint = problem.keypoints.offsets[tracks.image_idx] + tracks.keypoint_idx
     linked = links_to_points(problem, model)[1]
-    is_explained = (point_of_keypoint(problem, model)[keypoint] >= 0) | np.isin(keypoint, linked)
+    is_explained = (model.point_of_keypoint(problem.keypoints)[keypoint] >= 0) | np.isin(keypoint, linked)
     return tracks.select(np.bincount(tracks.track_idx[is_explained], minlength=len(tracks)) == 0)
 
 

@@ -18,7 +18,6 @@ from vgpa.geometry.alignment import Similarity, align_points
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import BoolArray, IntArray
 from vgpa.mapping.agreement import common_disagreement_deg
-from vgpa.mapping.extend import point_of_keypoint
 from vgpa.scene import Poses, Problem, Reconstruction
 
 MIN_NUM_POINTS = 8
@@ -65,7 +64,7 @@ def _ties(problem: Problem, model: Reconstruction, other: Reconstruction) -> Int
     matches = problem.matches
     ends = problem.view_graph.edge_index[:, matches.edge_idx]
     keypoint = problem.keypoints.offsets[ends] + matches.keypoint_idx.T
-    ours, theirs = point_of_keypoint(problem, model)[keypoint], point_of_keypoint(problem, other)[keypoint]
+    ours, theirs = (m.point_of_keypoint(problem.keypoints)[keypoint] for m in (model, other))
     both_ways = [np.stack([keypoint[side], ours[1 - side], theirs[side]]) for side in (0, 1)]
     ties = np.concatenate(both_ways, axis=1)
     ties = ties[:, (ties[1:] >= 0).all(axis=0)]

@@ -15,7 +15,7 @@ from vgpa.config import Config
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rotation import FloatArray
 from vgpa.mapping.agreement import disagreement_deg
-from vgpa.mapping.extend import point_of_keypoint, with_points
+from vgpa.mapping.extend import with_points
 from vgpa.mapping.triangulate import PointFilter, triangulate
 from vgpa.scene import Problem, Reconstruction
 
@@ -41,7 +41,7 @@ def add_short_tracks(
     near = problem.select_edges(is_near & (residual_deg <= config.averaging.max_rotation_error_deg))
     tracks = build_tracks(near, replace(config.graph, min_track_length=2))
     keypoint = problem.keypoints.offsets[tracks.image_idx] + tracks.keypoint_idx
-    has_point = point_of_keypoint(problem, model)[keypoint] >= 0
+    has_point = model.point_of_keypoint(problem.keypoints)[keypoint] >= 0
     is_wanted = _is_matched_to_missing(problem, model)[keypoint]
     count = [np.bincount(tracks.track_idx[mask], minlength=len(tracks)) for mask in (has_point, is_wanted)]
     wanted = PointFilter(config.mapping.rounds[-1].max_error_px, MIN_ANGLE_DEG, min_num_views=2)

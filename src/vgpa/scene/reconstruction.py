@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vgpa.scene.arrays import check_indices, checked
-from vgpa.scene.images import ImageSet
+from vgpa.scene.images import ImageSet, Keypoints
 from vgpa.scene.poses import Poses
 from vgpa.scene.tracks import Tracks
 
@@ -80,3 +80,9 @@ class Reconstruction:
             error_px=self.error_px[keep],
             color=self.color[keep],
         )
+
+    def point_of_keypoint(self, keypoints: Keypoints) -> NDArray[np.int64]:
+        """(num_keypoints,) the point that each keypoint of all images observes, or -1."""
+        point_of = np.full(len(keypoints.xy_px), -1, dtype=np.int64)
+        point_of[keypoints.offsets[self.tracks.image_idx] + self.tracks.keypoint_idx] = self.tracks.track_idx
+        return point_of
