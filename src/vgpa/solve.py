@@ -142,7 +142,7 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
         # Two images have no tracks of three.
         graph = replace(config.graph, min_track_length=min(config.graph.min_track_length, len(image_idx)))
         tracks = build_tracks(trusted, graph)
-        are_few = len(np.unique(problem.view_graph.edge_index)) <= config.mapping.few_images
+        are_few = np.count_nonzero(problem.view_graph.degree) <= config.mapping.few_images
         more_tracks = build_tracks(trusted, graph, NUM_AT_EASE) if are_few else tracks
     with log.stage("bundle adjust"):
         poses = averaged.poses.scatter(image_idx, len(problem.images))

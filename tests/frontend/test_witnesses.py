@@ -11,7 +11,7 @@ from tests.synthetic import make_problem
 from vgpa.config import GraphConfig
 from vgpa.frontend import witnesses
 from vgpa.frontend.graph import select_reliable_edges
-from vgpa.frontend.witnesses import are_contradicted, are_witnessed, hear_witnesses, partners_of_keypoints
+from vgpa.frontend.witnesses import Partners, are_contradicted, are_witnessed, hear_witnesses
 from vgpa.geometry.rotation import BoolArray
 from vgpa.scene import Matches, Problem
 
@@ -37,12 +37,12 @@ def test_matches_that_third_images_refute_make_no_edge() -> None:
 def test_a_triangle_of_matches_is_witnessed_and_an_open_path_contradicts() -> None:
     """Images of two keypoints: 0-1, 2-3, 4-5. The matches 0-2, 2-4, 0-4 close; 1-3 and 3-5 speak against 1-4."""
     match = np.array([[0, 2, 0, 1, 3, 1], [2, 4, 4, 3, 5, 4]])
-    partners = partners_of_keypoints(match, 6)
+    partners = Partners.of_matches(match, 6)
     np.testing.assert_array_equal(are_witnessed(match, partners), [True, True, True, False, False, False])
     image = match // 2
     contradicted = are_contradicted(match, partners, 2 * image, 2 * image + 2)
     assert contradicted[5]
-    assert not are_contradicted(match[:, :3], partners_of_keypoints(match[:, :3], 6), 2 * image, 2 * image + 2).any()
+    assert not are_contradicted(match[:, :3], Partners.of_matches(match[:, :3], 6), 2 * image, 2 * image + 2).any()
 
 
 def test_edges_that_could_have_no_witness_stay() -> None:

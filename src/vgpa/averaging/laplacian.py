@@ -9,15 +9,18 @@ all x costs nothing, so the first camera is held at zero.
 from __future__ import annotations
 
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import bsr_array
-from scipy.sparse.linalg import splu
 
 from vgpa.geometry.rotation import FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from scipy.sparse import bsr_array
+
 MAX_DENSE_UNKNOWNS = 300
-"""Systems up to this size are solved as dense ones: setting up a sparse factorisation costs more than it saves."""
+"""Systems up to this size are dense ones: setting up a sparse factorisation costs more than it saves, and so does
+loading the library that does it."""
 
 
 def sum_at_nodes(edges: IntArray, pull: FloatArray, num: int) -> FloatArray:
@@ -38,8 +41,16 @@ def diagonal_blocks(edges: IntArray, block: FloatArray, num: int) -> FloatArray:
     return np.moveaxis(np.reshape(sums, (*batch, k, k, num)), -1, -3)
 
 
-def block_matrix(edges: IntArray, block: FloatArray, diagonal: FloatArray) -> bsr_array:
-    """The sparse matrix (num k, num k) with these blocks (num, k, k) on its diagonal and -B_ij beside it."""
+def block_matrix(edges: IntArray, block: FloatArray, diagonal: FloatArray) -> FloatArray | bsr_array:
+    """The matrix (num k, num k) with these blocks (num, k, k) on its diagonal and -B_ij beside it; sparse if large."""
+    num, k, _ = diagonal.shape
+    return (_dense_matrices if num * k <= MAX_DENSE_UNKNOWNS else sparse_matrix)(edges, block, diagonal)
+
+
+def sparse_matrix(edges: IntArray, block: FloatArray, diagonal: FloatArray) -> bsr_array:
+    """The same, sparse in any case."""
+    from scipy.sparse import bsr_array
+
     (i, j), (num, k, _) = edges, diagonal.shape
     rows, cols = np.concatenate([np.arange(num), i, j]), np.concatenate([np.arange(num), j, i])
     by_row = np.lexsort((cols, rows))
@@ -61,12 +72,14 @@ def solve_grounded(edges: IntArray, block: FloatArray, diagonal: FloatArray, rhs
         x[..., k:, :] = np.linalg.solve(_dense_matrices(edges, block, diagonal)[..., k:, k:], rhs[..., k:, :])
         return x
     for system in np.ndindex(rhs.shape[:-2]):
-        x[system][k:] = _solve_sparse(block_matrix(edges, block[system], diagonal[system]), rhs[system], k)
+        x[system][k:] = _solve_sparse(sparse_matrix(edges, block[system], diagonal[system]), rhs[system], k)
     return x
 
 
 def _solve_sparse(matrix: bsr_array, rhs: FloatArray, first: int) -> FloatArray:
     """Solutions (n - first, m) of the system without its first unknowns, which are zero."""
+    from scipy.sparse.linalg import splu
+
     # Symmetric and definite: no pivoting, and an ordering that knows it (four times faster on 10,000 cameras).
     rest = matrix.tocsc()[first:, first:]
     factors = splu(rest, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
@@ -74,7 +87,7 @@ def _solve_sparse(matrix: bsr_array, rhs: FloatArray, first: int) -> FloatArray:
 
 
 def _dense_matrices(edges: IntArray, block: FloatArray, diagonal: FloatArray) -> FloatArray:
-    """(..., num k, num k), the same as `block_matrix`."""
+    """(..., num k, num k), the same as dense ones."""
     (i, j), (*batch, num, k, _) = edges, diagonal.shape
     offset = np.arange(k)
     rows = np.concatenate([np.arange(num), i, j])[:, None, None] * k + offset[:, None]

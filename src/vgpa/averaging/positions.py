@@ -19,14 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import bsr_array
-from scipy.sparse.linalg import LinearOperator, cg
 
-from vgpa.averaging.laplacian import block_matrix, diagonal_blocks, solve_grounded, sum_at_nodes
+from vgpa.averaging.laplacian import diagonal_blocks, solve_grounded, sparse_matrix, sum_at_nodes
 from vgpa.geometry.rotation import FloatArray, IntArray, direction_angle_rad, normalize
 from vgpa.scene import ViewGraph
+
+if TYPE_CHECKING:
+    from scipy.sparse import bsr_array
 
 DAMPING = 0.03
 START_SIGMAS = 4.0
@@ -153,11 +155,13 @@ def _solve_blocks(block: FloatArray, pull: FloatArray, edges: IntArray, start: F
     # Cameras without any direction would make the matrix singular; a whisper keeps them where the sums put them.
     diagonal = diagonal_blocks(edges, block, num) + 1e-12 * np.eye(3)
     if num >= MIN_CAMERAS_FOR_CG and 2 * edges.shape[1] >= MIN_EDGES_PER_CAMERA_FOR_CG * num:
-        return _solve_by_cg(block_matrix(edges, block, diagonal), diagonal, rhs, start)
+        return _solve_by_cg(sparse_matrix(edges, block, diagonal), diagonal, rhs, start)
     return solve_grounded(edges, block, diagonal, rhs.reshape(-1, 1)).reshape(-1, 3)
 
 
 def _solve_by_cg(matrix: bsr_array, diagonal: FloatArray, rhs: FloatArray, start: FloatArray) -> FloatArray:
+    from scipy.sparse.linalg import LinearOperator, cg
+
     inverse = np.linalg.inv(diagonal)
     preconditioner = LinearOperator(
         matrix.shape, matvec=lambda x: np.einsum("nab,nb->na", inverse, x.reshape(-1, 3)).ravel()

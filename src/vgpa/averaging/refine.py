@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from vgpa.averaging.laplacian import block_matrix, diagonal_blocks, sum_at_nodes
 from vgpa.averaging.spanning_tree import spanning_tree_poses
@@ -89,11 +88,8 @@ class _Thinker:
         num_directed = 2 * graph.num_edges
         self._h = np.tile(weights["token"], (graph.num_images, 1))
         self._e = np.tile(weights["edge_token"], (num_directed, 1))
-        # Sums over the edges of each camera, as a product with a sparse matrix.
-        ones = np.ones(num_directed, dtype=np.float32)
-        at = (self._receiver, np.arange(num_directed))
-        mean = ones / np.maximum(graph.degree, 1)[self._receiver]
-        self._mean = csr_array((mean.astype(np.float32), at), shape=(graph.num_images, num_directed))
+        self._degree = graph.degree
+        self._by_receiver = np.argsort(self._receiver, kind="stable")
 
     def think(self, feature: Float32Array) -> FloatArray:
         """The verdict on every edge (E, 5), and new memories."""
@@ -107,9 +103,19 @@ class _Thinker:
             self._e[piece] = memory = self._layer_norm("edge_norm", memory)
             gated[piece] = _sigmoid(self._linear("gate", memory)) * memory
             verdict[piece] = self._mlp("judge", memory)
-        self._h = self._gru("memory", self._linear("message", self._mean @ gated), self._h)
+        self._h = self._gru("memory", self._linear("message", self._mean(gated)), self._h)
         num_edges = len(verdict) // 2
         return (verdict[:num_edges] + verdict[num_edges:]).astype(np.float64)
+
+    def _mean(self, message: Float32Array) -> Float32Array:
+        """The mean (N, d) of the messages (2E, d) to each camera; zero where there are none."""
+        mean = np.zeros((len(self._degree), message.shape[1]), dtype=np.float32)
+        is_told = self._degree > 0
+        degree = self._degree[is_told]
+        if len(degree):
+            sums = np.add.reduceat(message[self._by_receiver], np.cumsum(degree) - degree)
+            mean[is_told] = sums / degree[:, None]
+        return mean
 
     def _linear(self, name: str, x: Float32Array) -> Float32Array:
         product = x @ self._weights[f"{name}.weight"].T

@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from vgpa.colmap.calibration import EpipolarPairs
 from vgpa.colmap.cameras import GUESSED_FOCAL, is_plain, mean_focal_px, principal_point, with_focal
 from vgpa.geometry.beliefs import propagate_beliefs
+from vgpa.geometry.components import label_components
 from vgpa.geometry.focal import pair_votes
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray
 from vgpa.scene import FocalSource, ImageSet
@@ -124,9 +123,7 @@ def _is_told_wrong(edges: IntArray, agreement: FloatArray, cameras: _Cameras, is
 
 def _are_among_sure(edges: IntArray, is_asked: BoolArray, is_sure: BoolArray) -> BoolArray:
     """(num_cameras,) whether enough of the cameras that hang together with one are sure."""
-    num = len(is_asked)
-    adjacency = coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(num, num))
-    label = connected_components(adjacency, directed=False)[1]
+    label = label_components(edges, len(is_asked))
     num_asked, num_sure = (np.bincount(label, mask) for mask in (is_asked, is_sure))
     return np.asarray((num_sure >= np.maximum(MIN_SURE_PART * num_asked, MIN_NUM_SURE))[label])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +47,8 @@ class Sight:
 
 def resect(sights: list[Sight], max_error_px: float, num_threads: int = 1) -> list[Resection | None]:
     """The pose of each image; None where there is none."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and most models have no lost images
+
     with silenced(), ThreadPoolExecutor(num_threads) as pool:
         return list(pool.map(lambda sight: _resect_one(sight, max_error_px), sights))
 

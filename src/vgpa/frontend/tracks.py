@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from vgpa.config import GraphConfig
+from vgpa.geometry.components import label_components
 from vgpa.scene import Keypoints, Problem, Tracks
 
 
@@ -53,12 +52,11 @@ def build_tracks(problem: Problem, config: GraphConfig, num_at_ease: int = 0) ->
 def _label_keypoints(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Matched keypoints (indices into all keypoints, rising) and the component each belongs to."""
     matches, graph = problem.matches, problem.view_graph
-    starts = problem.keypoints.offsets[graph.edge_index[:, matches.edge_idx]].T
-    links = starts + matches.keypoint_idx
-    node, compact = np.unique(links, return_inverse=True)
-    compact = compact.reshape(-1, 2)
-    adjacency = coo_array((np.ones(len(compact), dtype=np.int8), compact.T), shape=(len(node), len(node)))
-    return node, connected_components(adjacency, directed=False)[1].astype(np.int64)
+    links = problem.keypoints.offsets[graph.edge_index[:, matches.edge_idx]] + matches.keypoint_idx.T
+    is_matched = np.zeros(problem.keypoints.offsets[-1], dtype=np.bool_)
+    is_matched[links] = True
+    node, place = np.flatnonzero(is_matched), np.cumsum(is_matched) - 1
+    return node, label_components(place[links], len(node))
 
 
 def _spread_px(keypoints: Keypoints, node: NDArray[np.int64], is_first: NDArray[np.bool_]) -> NDArray[np.float64]:

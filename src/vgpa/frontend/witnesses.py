@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray
 from vgpa.geometry.triplets import MAX_NUM_CANDIDATES, find_triplets
 from vgpa.scene import Problem
+from vgpa.scene.arrays import run_indices
 
 MIN_NUM_ABLE = 60
 """Matches of third images that could have borne a pair out, before their silence counts."""
@@ -24,6 +24,8 @@ MAX_NUM_STRAY, CHANCE_FACTOR = 2, 2.0
 """A pair needs more matches with a witness than so many, and so many times what chance gives."""
 MAX_NUM_ASKED = 100
 """About so many matches of a pair are looked at."""
+ASK_EARLY = 5
+"""One of so many is asked first."""
 MAX_NUM_PARTNERS = 50_000_000
 """Partners of keypoints that are compared, at most. Graphs with more hold every camera by many pairs, right ones among
 them, and nothing is refuted there."""
@@ -44,6 +46,38 @@ class Hearing:
     is_refuted: BoolArray
 
 
+@dataclass(frozen=True, eq=False)
+class Partners:
+    """Which keypoints match which, counted over all images.
+
+    Attributes:
+        offsets: (num_keypoints + 1,) where the partners of each keypoint begin.
+        keypoint: (num_partners,) keypoints, each once for every keypoint that it matches.
+    """
+
+    offsets: IntArray
+    keypoint: IntArray
+
+    @classmethod
+    def of_matches(cls, match: IntArray, num_keypoints: int) -> Partners:
+        """Those of matches (2, num_matches)."""
+        pair = np.sort((match * num_keypoints + match[::-1]).ravel(), kind="stable")  # fast: long runs are in order
+        pair = pair[np.concatenate([[True], pair[1:] != pair[:-1]])] if len(pair) else pair
+        keypoint, partner = np.divmod(pair, num_keypoints)
+        num = np.bincount(keypoint, minlength=num_keypoints)
+        return cls(np.concatenate([[0], np.cumsum(num)]), partner)
+
+    @property
+    def num_keypoints(self) -> int:
+        """Number of keypoints of all images."""
+        return len(self.offsets) - 1
+
+    def of(self, keypoint: IntArray) -> tuple[IntArray, IntArray]:
+        """(m,) which of the given keypoints (n,) has a partner, and that partner, for all partners of all of them."""
+        num = self.offsets[keypoint + 1] - self.offsets[keypoint]
+        return np.repeat(np.arange(len(keypoint)), num), self.keypoint[run_indices(self.offsets, keypoint)]
+
+
 def hear_witnesses(problem: Problem) -> Hearing:
     """What the matches of third images say of every edge."""
     graph, matches, offsets = problem.view_graph, problem.matches, problem.keypoints.offsets
@@ -51,44 +85,36 @@ def hear_witnesses(problem: Problem) -> Hearing:
     triplets = find_triplets(graph.edge_index, graph.num_images, MAX_NUM_CANDIDATES)
     num_able = _sum_by_edge(triplets, np.minimum(*_other_sides(triplets, np.diff(matches.offsets))), num_edges)
     keypoint = offsets[graph.edge_index[:, matches.edge_idx]] + matches.keypoint_idx.T
-    asked = matches.spread(MAX_NUM_ASKED)
-    edge_idx = matches.edge_idx[asked]
+    asked = np.flatnonzero(matches.spread(MAX_NUM_ASKED))
     nothing = np.zeros(num_edges, dtype=np.bool_)
     num_partners = np.bincount(keypoint.ravel(), minlength=offsets[-1])
     if num_partners[keypoint[:, asked]].sum() > MAX_NUM_PARTNERS:
         return Hearing(nothing, nothing)
-    partners = partners_of_keypoints(keypoint, int(offsets[-1]))
-    num_witnessed = np.bincount(edge_idx, are_witnessed(keypoint[:, asked], partners), num_edges)
-    by_chance = np.bincount(edge_idx, minlength=num_edges) * _chance_of_witness(problem, keypoint, triplets)
-    has_witnesses = num_witnessed > MAX_NUM_STRAY + CHANCE_FACTOR * by_chance
+    partners = Partners.of_matches(keypoint, int(offsets[-1]))
+    num_asked = np.bincount(matches.edge_idx[asked], minlength=num_edges)
+    by_chance = num_asked * _chance_of_witness(problem, keypoint, triplets)
+    num_needed = MAX_NUM_STRAY + CHANCE_FACTOR * by_chance
+    has_witnesses = _count_witnessed(keypoint, matches.edge_idx, asked, partners, num_needed) > num_needed
     could_have = num_able >= MIN_NUM_ABLE
     if has_witnesses[could_have].sum() < MIN_BORNE_OUT_PART * could_have.sum():
         return Hearing(nothing, nothing)
     is_silent = could_have & ~has_witnesses
-    asked = asked & is_silent[matches.edge_idx]
+    asked = asked[is_silent[matches.edge_idx[asked]]]
     edge_idx = matches.edge_idx[asked]
     ends = graph.edge_index[:, edge_idx]
     contradicted = are_contradicted(keypoint[:, asked], partners, offsets[ends], offsets[ends + 1])
     return Hearing(is_silent, is_silent & (np.bincount(edge_idx, contradicted, num_edges) > 0))
 
 
-def partners_of_keypoints(keypoint: IntArray, num_keypoints: int) -> csr_array:
-    """(num_keypoints, num_keypoints) one wherever two keypoints match.
-
-    Args:
-        keypoint: (2, num_matches) both ends of every match, counted over all images.
-    """
-    ends = keypoint.ravel(), keypoint[::-1].ravel()
-    return csr_array((np.ones(keypoint.size, dtype=np.int32), ends), shape=(num_keypoints, num_keypoints))
-
-
-def are_witnessed(match: IntArray, partners: csr_array) -> BoolArray:
+def are_witnessed(match: IntArray, partners: Partners) -> BoolArray:
     """(num_matches,) whether both keypoints of a match (2, num_matches) also match the same third one."""
-    common = partners[match[0]].multiply(partners[match[1]]).tocsr()
-    return np.asarray(np.diff(common.indptr) > 0)
+    met = np.concatenate([row * partners.num_keypoints + third for row, third in map(partners.of, match)])
+    met.sort(kind="stable")  # two halves that are in order, which are merged
+    num_witnesses = np.bincount(met[1:][met[1:] == met[:-1]] // partners.num_keypoints, minlength=match.shape[1])
+    return np.asarray(num_witnesses > 0)
 
 
-def are_contradicted(match: IntArray, partners: csr_array, first: IntArray, end: IntArray) -> BoolArray:
+def are_contradicted(match: IntArray, partners: Partners, first: IntArray, end: IntArray) -> BoolArray:
     """(num_matches,) whether a third keypoint joins one end of a match to another keypoint in the other end's image.
 
     Args:
@@ -97,11 +123,31 @@ def are_contradicted(match: IntArray, partners: csr_array, first: IntArray, end:
     """
     found = np.zeros(match.shape[1], dtype=np.bool_)
     for this, other in ((0, 1), (1, 0)):
-        reached = (partners[match[this]] @ partners).tocoo()
-        row, column = reached.coords
-        inside = (first[other, row] <= column) & (column < end[other, row]) & (column != match[other, row])
+        of_third, third = partners.of(match[this])
+        via, reached = partners.of(third)
+        row = of_third[via]
+        inside = (first[other, row] <= reached) & (reached < end[other, row]) & (reached != match[other, row])
         found[row[inside]] = True
     return found
+
+
+def _count_witnessed(
+    keypoint: IntArray, edge_idx: IntArray, asked: IntArray, partners: Partners, num_needed: FloatArray
+) -> IntArray:
+    """(num_edges,) matches with a witness, counted until an edge has more than it needs.
+
+    Args:
+        keypoint, edge_idx: (2, num_matches), (num_matches,) both ends of every match, and its edge.
+        asked: the matches that may be asked; most edges have enough in the first few.
+        num_needed: (num_edges,).
+    """
+    is_early = np.arange(len(asked)) % ASK_EARLY == 0
+    num = np.zeros(len(num_needed), dtype=np.int64)
+    for some in (asked[is_early], asked[~is_early]):
+        needed = some[(num <= num_needed)[edge_idx[some]]]
+        is_witnessed = are_witnessed(keypoint[:, needed], partners)
+        num += np.bincount(edge_idx[needed[is_witnessed]], minlength=len(num))
+    return num
 
 
 def _chance_of_witness(problem: Problem, keypoint: IntArray, triplets: IntArray) -> FloatArray:

@@ -1,8 +1,8 @@
 """Spanning forests of a graph given as arrays, and motions chained along them.
 
 A forest says for every node which neighbour stands above it and by which edge; its roots are the best-connected
-nodes, one per connected component. Nothing here loops over nodes or edges: the trees are scipy's, and motions are
-chained by doubling (every node looks twice as far up in every pass). Touches arrays only.
+nodes, one per connected component. Nothing here loops over nodes or edges: trees grow together all at once (Boruvka),
+and motions are chained by doubling (every node looks twice as far up in every pass). Touches arrays only.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
 
+from vgpa.geometry.components import label_components
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, IntArray
 
@@ -40,16 +39,8 @@ def grow_forest(edge_index: IntArray, cost: FloatArray, num_nodes: int) -> Fores
         cost: (num_edges,) only the order of the costs matters; of equal ones the first edge is cheaper.
         num_nodes: nodes without edges become roots of their own.
     """
-    by_cost = np.argsort(cost, kind="stable")
-    rank = np.empty(len(cost), dtype=np.int64)
-    # From 1 on, because a sparse 0 means "no edge"; distinct, so that there is exactly one cheapest forest.
-    rank[by_cost] = np.arange(1, len(cost) + 1)
-    tree = minimum_spanning_tree(coo_array((rank, tuple(edge_index)), shape=(num_nodes, num_nodes))).tocoo()
-    parent, level = _hang(tree.row, tree.col, _find_roots(edge_index, num_nodes), num_nodes)
-    child = np.where(parent[tree.row] == tree.col, tree.row, tree.col)
-    edge_idx = np.full(num_nodes, -1)
-    edge_idx[child] = by_cost[tree.data.astype(np.int64) - 1]
-    return Forest(parent, edge_idx, level)
+    tree = _find_cheapest(edge_index, cost, num_nodes)
+    return _hang(edge_index, tree, _find_roots(edge_index, num_nodes), num_nodes)
 
 
 def chain_motions(forest: Forest, edge_index: IntArray, cam_j_from_cam_i: Rigid) -> Rigid:
@@ -76,21 +67,41 @@ def chain_motions(forest: Forest, edge_index: IntArray, cam_j_from_cam_i: Rigid)
     return node_from_above
 
 
+def _find_cheapest(edge_index: IntArray, cost: FloatArray, num_nodes: int) -> IntArray:
+    """The edges of the cheapest forest: every tree takes its cheapest edge to another one, until there is none."""
+    # An edge's place in the order of costs stands for its cost: no two are equal, and there is one cheapest forest.
+    by_cost = np.argsort(cost, kind="stable")
+    ends, place = edge_index[:, by_cost], np.arange(len(by_cost))
+    tree, is_chosen = np.arange(num_nodes), np.zeros(len(by_cost), dtype=np.bool_)
+    while len(place):
+        cheapest = np.full(num_nodes, len(by_cost))
+        np.minimum.at(cheapest, tree[ends[:, place]].ravel(), np.tile(place, 2))
+        chosen = cheapest[cheapest < len(by_cost)]
+        is_chosen[chosen] = True
+        tree = label_components(tree[ends[:, chosen]], num_nodes)[tree]
+        place = place[tree[ends[0, place]] != tree[ends[1, place]]]
+    return by_cost[is_chosen]
+
+
 def _find_roots(edge_index: IntArray, num_nodes: int) -> IntArray:
     """(num_components,) the node with the most edges of each component; of equal ones the first."""
-    adjacency = coo_array((np.ones(edge_index.shape[1]), tuple(edge_index)), shape=(num_nodes, num_nodes))
-    label = connected_components(adjacency, directed=False)[1]
+    label = label_components(edge_index, num_nodes)
     degree = np.bincount(edge_index.ravel(), minlength=num_nodes)
     best_first = np.lexsort((-degree, label))
     return best_first[np.unique(label[best_first], return_index=True)[1]]
 
 
-def _hang(first: IntArray, second: IntArray, roots: IntArray, num_nodes: int) -> tuple[IntArray, IntArray]:
-    """(n,) parent, -1 at roots, and (n,) level of every node of the trees with edges first - second."""
-    # One more node above all roots turns the forest into one tree, searched once.
-    sky = num_nodes
-    ends = (np.r_[first, roots], np.r_[second, np.full(len(roots), sky)])
-    hung = coo_array((np.ones(len(ends[0])), ends), shape=(sky + 1, sky + 1))
-    distance, above = dijkstra(hung, directed=False, indices=sky, unweighted=True, return_predecessors=True)
-    parent = above[:sky].astype(np.int64)
-    return np.where(parent == sky, -1, parent), distance[:sky].astype(np.int64) - 1
+def _hang(edge_index: IntArray, tree: IntArray, roots: IntArray, num_nodes: int) -> Forest:
+    """The forest of these edges below these roots, one level at a time."""
+    parent, edge_idx, level = (np.full(num_nodes, -1) for _ in range(3))
+    level[roots] = depth = 0
+    while len(tree):
+        i, j = edge_index[:, tree]
+        goes_down, goes_up = level[i] == depth, level[j] == depth
+        child = np.concatenate([j[goes_down], i[goes_up]])
+        parent[child] = np.concatenate([i[goes_down], j[goes_up]])
+        edge_idx[child] = np.concatenate([tree[goes_down], tree[goes_up]])
+        depth += 1
+        level[child] = depth
+        tree = tree[~(goes_down | goes_up)]
+    return Forest(parent, edge_idx, level)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from vgpa.geometry.components import label_components
 from vgpa.scene import Tracks
 
 MIN_NUM_SHARED = 50
@@ -53,11 +52,8 @@ def well_supported_images(tracks: Tracks, num_images: int, min_num_points: int) 
         keep = updated
     if not keep.any():
         return keep
-    links = coo_array(
-        (np.ones(shared.num_observations), (shared.image_idx, num_images + shared.track_idx)),
-        shape=(num_images + len(shared), num_images + len(shared)),
-    )
-    label = connected_components(links, directed=False)[1][:num_images]
+    links = np.stack([shared.image_idx, num_images + shared.track_idx])
+    label = label_components(links, num_images + len(shared))[:num_images]
     return keep & (label == np.bincount(label[keep]).argmax())
 
 
@@ -74,6 +70,8 @@ def firm_core(tracks: Tracks, num_images: int) -> NDArray[np.bool_]:
 
 def _tied(tracks: Tracks, part: NDArray[np.int64], min_num: int) -> NDArray[np.int64]:
     """(num_images,) the part of each image once parts that share enough points are one; counted from 0."""
+    from scipy.sparse import coo_array  # rarely needed, and slow to import
+
     num = int(part.max(initial=0)) + 1
     seen = coo_array(
         (np.ones(tracks.num_observations, dtype=np.int64), (part[tracks.image_idx], tracks.track_idx)),
@@ -81,6 +79,5 @@ def _tied(tracks: Tracks, part: NDArray[np.int64], min_num: int) -> NDArray[np.i
     ).tocsr()
     seen.data[:] = 1
     shared = (seen @ seen.T).tocoo()
-    is_tie = shared.data >= min_num
-    ties = coo_array((shared.data[is_tie], (shared.row[is_tie], shared.col[is_tie])), shape=(num, num))
-    return np.asarray(connected_components(ties, directed=False)[1][part], dtype=np.int64)
+    ties = np.stack(shared.coords)[:, shared.data >= min_num]
+    return label_components(ties, num)[part]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from vgpa.geometry.components import label_components
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, rotation_angle_rad
 from vgpa.scene.arrays import check_indices, checked
@@ -83,11 +82,10 @@ class ViewGraph:
 
         Components of the same size are ordered by their first image.
         """
-        i, j = self.edge_index
-        adjacency = coo_array((np.ones(self.num_edges), (i, j)), shape=(self.num_images, self.num_images))
-        num, labels = connected_components(adjacency, directed=False)
-        rank = np.empty(num, dtype=np.int64)
-        rank[np.argsort(-np.bincount(labels, minlength=num), kind="stable")] = np.arange(num)
+        labels = label_components(self.edge_index, self.num_images)
+        largest_first = np.argsort(-np.bincount(labels), kind="stable")
+        rank = np.empty_like(largest_first)
+        rank[largest_first] = np.arange(len(rank))
         return np.asarray(rank[labels])
 
     def rotation_residuals_deg(self, rotation: FloatArray) -> FloatArray:

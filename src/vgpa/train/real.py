@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from vgpa import config
 from vgpa.errors import InputError
+from vgpa.geometry.components import label_components
 from vgpa.geometry.torch_rotation import direction_angle, rotation_angle
 from vgpa.network.graph import GraphTensors
 from vgpa.train.cameras import BROKEN_NPZ
@@ -154,9 +153,7 @@ def _find_wrong(graph: GraphTensors, rotation: Tensor, centre: Tensor) -> Tensor
 def _largest_component(worlds: WorldBatch) -> WorldBatch:
     """The cameras and edges of the largest component, renumbered."""
     graph = worlds.graph
-    i, j = graph.edge_index.numpy()
-    adjacency = coo_array((np.ones(len(i)), (i, j)), shape=(graph.num_cams, graph.num_cams))
-    _, label = connected_components(adjacency, directed=False)
+    label = label_components(graph.edge_index.numpy(), graph.num_cams)
     is_kept = torch.tensor(label == np.bincount(label).argmax())
     cams, edges = is_kept.nonzero().squeeze(-1), is_kept[graph.edge_index[0]].nonzero().squeeze(-1)
     if len(edges) == 0:
