@@ -16,7 +16,7 @@ from vgpa.scene import Matches, ViewGraph
 NOISE_RAD = (0.1, 0.03, 0.01, 4e-3, 2e-3, 2e-3)
 """Residuals beyond this count less, step by step: wide first, because the measured direction may be far off, and in
 the end the angular noise of a ray, about two pixels of a common photo."""
-UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+UPPER = np.triu_indices(3)
 SYMMETRIC = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 """Entries of a symmetric 3x3 matrix that are kept, and where each of all nine is found among them."""
 MIN_PARALLAX_RAD = 4e-3
@@ -37,24 +37,22 @@ def refine_directions(
     edge_rotation = rotation[j] @ np.swapaxes(rotation[i], -1, -2)
     edge_idx, offsets, ray_j = matches.edge_idx, matches.offsets, rays[1]
     turned = np.einsum("mab,mb->ma", edge_rotation[edge_idx], rays[0])
-    normal = np.cross(turned, ray_j)
-    is_usable = np.asarray(np.isfinite(normal).all(axis=-1))
-    normal = np.where(is_usable[:, None], normal, 0.0)
-    outer = np.stack([normal[:, a] * normal[:, b] for a, b in UPPER], axis=-1)
+    # (3, num_matches), and so on: long rows pass through the processor's cache best.
+    normal = np.ascontiguousarray(np.cross(turned, ray_j).T)
+    is_usable = np.isfinite(normal).all(axis=0)
+    normal[:, ~is_usable] = 0.0
+    outer = normal[UPPER[0]] * normal[UPPER[1]]
     direction = graph.cam_j_from_cam_i.translation
     for noise in NOISE_RAD:
-        residual = np.sum(normal * direction[edge_idx], axis=-1)
-        weight = 1 / (1 + (residual / noise) ** 2)
-        scatter = _sum_by_edge(weight[:, None] * outer, offsets)
-        direction = np.linalg.eigh(scatter[:, SYMMETRIC])[1][:, :, 0]
+        residual = np.sum(normal * direction.T[:, edge_idx], axis=0)
+        scatter = _sum_by_edge(outer / (1 + (residual / noise) ** 2), offsets)
+        direction = np.linalg.eigh(scatter.T[:, SYMMETRIC])[1][:, :, 0]
     along = direction[edge_idx]
-    vote = np.sign(np.sum(np.cross(ray_j, along) * normal, axis=-1))
-    vote += np.sign(np.sum(np.cross(turned, along) * normal, axis=-1))
-    sums = _sum_by_edge(
-        np.stack([np.where(is_usable, vote, 0.0), np.sum(normal**2, axis=-1), is_usable], axis=-1), offsets
-    )
-    sign = np.where(sums[:, 0] < 0, -1.0, 1.0)
-    parallax = np.sqrt(sums[:, 1] / np.maximum(sums[:, 2], 1))
+    vote = np.sign(np.sum(np.cross(ray_j, along) * normal.T, axis=-1))
+    vote += np.sign(np.sum(np.cross(turned, along) * normal.T, axis=-1))
+    sums = _sum_by_edge(np.stack([np.where(is_usable, vote, 0.0), np.sum(normal**2, axis=0), is_usable]), offsets)
+    sign = np.where(sums[0] < 0, -1.0, 1.0)
+    parallax = np.sqrt(sums[1] / np.maximum(sums[2], 1))
     has_direction = parallax > MIN_PARALLAX_RAD
     direction = np.where(has_direction[:, None], normalize(sign[:, None] * direction), 0.0)
     return ViewGraph(
@@ -68,9 +66,9 @@ def refine_directions(
 
 
 def _sum_by_edge(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """(num_edges, k) sums of the rows of values (m, k) that belong to each edge, which lie together."""
-    sums = np.zeros((len(offsets) - 1, values.shape[1]))
+    """(k, num_edges) sums of the columns of values (k, m) that belong to each edge, which lie together."""
+    sums = np.zeros((len(values), len(offsets) - 1))
     has_any = np.diff(offsets) > 0
     if has_any.any():
-        sums[has_any] = np.add.reduceat(values, offsets[:-1][has_any], axis=0)
+        sums[:, has_any] = np.add.reduceat(values, offsets[:-1][has_any], axis=1)
     return sums

@@ -10,9 +10,8 @@ import numpy as np
 
 from vgpa.geometry.rotation import FloatArray, IntArray, normalize
 
-UPPER = np.triu_indices(4)
-SYMMETRIC = np.array([[0, 1, 2, 3], [1, 4, 5, 6], [2, 5, 7, 8], [3, 6, 8, 9]])
-"""Entries of a symmetric 4x4 matrix that are kept, and where each of all sixteen is found among them."""
+UPPER = tuple(zip(*np.triu_indices(4), strict=True))
+"""Entries of a symmetric 4x4 matrix that tell the others."""
 
 
 def triangulate_dlt(
@@ -35,12 +34,18 @@ def triangulate_dlt(
     num_tracks = len(offsets) - 1
     if num_tracks == 0:
         return np.zeros((0, 3))
-    of_camera = (np.swapaxes(cam_from_world, -1, -2) @ cam_from_world)[:, *UPPER]
-    projected = np.einsum("oi,oij->oj", rays, cam_from_world[camera_idx])
-    normal = of_camera[camera_idx] - projected[:, UPPER[0]] * projected[:, UPPER[1]]
-    per_track = np.add.reduceat(normal, offsets[:-1], axis=0)
-    # The eigenvectors are those of the mean matrix; scaling keeps long tracks in range.
-    mean = (per_track / np.diff(offsets)[:, None])[:, SYMMETRIC]
+    of_camera = np.swapaxes(cam_from_world, -1, -2) @ cam_from_world
+    # One entry at a time: long arrays of single numbers pass through the processor's cache best.
+    x, y, z = np.ascontiguousarray(rays.T)
+    row_x, row_y, row_z = np.ascontiguousarray(np.moveaxis(cam_from_world, 0, -1))
+    projected = [
+        x * a[camera_idx] + y * b[camera_idx] + z * c[camera_idx] for a, b, c in zip(row_x, row_y, row_z, strict=True)
+    ]
+    mean, length = np.empty((num_tracks, 4, 4)), np.diff(offsets)
+    for i, j in UPPER:
+        normal = of_camera[:, i, j][camera_idx] - projected[i] * projected[j]
+        # The eigenvectors are those of the mean matrix; scaling keeps long tracks in range.
+        mean[:, i, j] = mean[:, j, i] = np.add.reduceat(normal, offsets[:-1]) / length
     homogeneous = np.linalg.eigh(mean)[1][:, :, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         points = homogeneous[:, :3] / homogeneous[:, 3:]
