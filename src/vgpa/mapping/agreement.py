@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from vgpa.colmap.cameras import match_rays, mean_focal_px
-from vgpa.geometry.rotation import BoolArray, FloatArray, rotate
+from vgpa.geometry.rotation import FloatArray, rotate
 from vgpa.scene import Poses, Problem, Reconstruction
 
 SMALL_ROTATION_DEG = 2.0
@@ -27,6 +27,8 @@ MAX_NUM_ASKED = 100
 """About so many of an edge's matches are asked whether they fit."""
 MIN_FITTING = 0.5
 """Part of an edge's matches that must fit. By chance two or three in a hundred do."""
+CLOSE_ERROR_PX, CLOSE_PART = 4.0, 0.9
+"""Distance and part where they fit closely."""
 
 
 def disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
@@ -36,7 +38,8 @@ def disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
     residual = np.where(is_posed, graph.rotation_residuals_deg(poses.cam_from_world.rotation), np.nan)
     is_asked = np.asarray(residual > SMALL_ROTATION_DEG)
     asked = replace(problem.select_edges(is_asked).thin_matches(MAX_NUM_ASKED), images=model.images)
-    residual[np.flatnonzero(is_asked)[_matches_fit(asked, poses)]] = 0.0
+    fits = _parts_that_fit(asked, poses, MAX_ERROR_PX) >= MIN_FITTING
+    residual[np.flatnonzero(is_asked)[fits]] = 0.0
     return residual
 
 
@@ -54,8 +57,23 @@ def common_disagreement_deg(problem: Problem, model: Reconstruction) -> float:
     return float(residual[order][np.searchsorted(weight, MIN_AGREEING * weight[-1])])
 
 
-def _matches_fit(problem: Problem, poses: Poses) -> BoolArray:
-    """(num_edges,) whether most matches of an edge between posed images meet in front of its cameras."""
+def is_confirmed(problem: Problem, model: Reconstruction, max_error_deg: float) -> bool:
+    """Whether two edges between posed images agree with the poses, or one does closely.
+
+    A handful of points fits many a pose, and half of the matches of the pair that led to them then fit it as well.
+    Close is an edge whose relative rotation agrees too, or nearly all of whose matches fit.
+    """
+    residual = disagreement_deg(problem, model)
+    agrees = np.asarray(residual <= max_error_deg)
+    if agrees.sum() != 1:
+        return bool(agrees.sum() > 1)
+    edge = replace(problem.select_edges(agrees), images=model.images)
+    rotation_deg = edge.view_graph.rotation_residuals_deg(model.poses.cam_from_world.rotation)
+    return bool(rotation_deg[0] <= max_error_deg or _parts_that_fit(edge, model.poses, CLOSE_ERROR_PX)[0] >= CLOSE_PART)
+
+
+def _parts_that_fit(problem: Problem, poses: Poses, max_error_px: float) -> FloatArray:
+    """(num_edges,) part of the matches of an edge between posed images that meet in front of its cameras."""
     graph, edge_idx = problem.view_graph, problem.matches.edge_idx
     i, j = graph.edge_index
     cam_j_from_cam_i = (poses.cam_from_world[j] @ poses.cam_from_world[i].inverse())[edge_idx]
@@ -67,6 +85,6 @@ def _matches_fit(problem: Problem, poses: Poses) -> BoolArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         angle_rad = np.abs(np.sum(baseline * normal, axis=-1)) / np.linalg.norm(np.cross(baseline, turned), axis=-1)
     focal_px = np.array([mean_focal_px(camera) for camera in problem.images.cameras])[problem.images.camera_idx]
-    fits = sides[0] & sides[1] & (angle_rad * focal_px[j[edge_idx]] <= MAX_ERROR_PX)
+    fits = sides[0] & sides[1] & (angle_rad * focal_px[j[edge_idx]] <= max_error_px)
     count = np.bincount(edge_idx, minlength=graph.num_edges)
-    return np.asarray((count > 0) & (np.bincount(edge_idx, fits, graph.num_edges) >= MIN_FITTING * count))
+    return np.bincount(edge_idx, fits, graph.num_edges) / np.maximum(count, 1)

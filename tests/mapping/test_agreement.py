@@ -1,0 +1,72 @@
+"""Few points are believed only where pairs agree: two of them, or one closely."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from tests.synthetic import Truth, make_matches_wrong, make_problem
+from vgpa.geometry.rigid import Rigid
+from vgpa.mapping.agreement import is_confirmed
+from vgpa.scene import Matches, Poses, Problem, Reconstruction, Tracks
+
+MAX_ERROR_DEG = 10.0
+IMAGE = 5
+
+
+@pytest.fixture(scope="module")
+def truth() -> Truth:
+    return make_problem(6, 80, noise_px=0.4)
+
+
+@pytest.fixture(scope="module")
+def model(truth: Truth) -> Reconstruction:
+    """All cameras where they are; the points do not matter here."""
+    nothing = np.zeros((0, 3))
+    poses = Poses.of_all(truth.cam_from_world)
+    return Reconstruction(truth.problem.images, poses, nothing, Tracks.empty(), np.zeros(0), nothing.astype(np.uint8))
+
+
+def pairs_of(truth: Truth, num: int, num_turned: int) -> Problem:
+    """The first pairs of one image, some of them with another relative rotation than the cameras have."""
+    is_own = (truth.problem.view_graph.edge_index == IMAGE).any(axis=0)
+    is_own[np.flatnonzero(is_own)[num:]] = False
+    own = truth.problem.select_edges(is_own)
+    rotation = own.view_graph.cam_j_from_cam_i.rotation.copy()
+    rotation[:num_turned] = Rotation.from_rotvec([0, 0.6, 0]).as_matrix() @ rotation[:num_turned]
+    motion = Rigid.from_matrix(rotation, own.view_graph.cam_j_from_cam_i.translation)
+    return replace(own, view_graph=replace(own.view_graph, cam_j_from_cam_i=motion))
+
+
+def with_wrong_matches(problem: Problem, part: float) -> Problem:
+    """The problem of one pair with this part of its matches paired up wrongly."""
+    assert problem.view_graph.num_edges == 1
+    right = problem.matches.keypoint_idx
+    wrong = make_matches_wrong(problem, np.array([True])).matches.keypoint_idx
+    is_wrong = np.arange(len(right)) < part * len(right)
+    return replace(problem, matches=Matches(problem.matches.offsets, np.where(is_wrong[:, None], wrong, right)))
+
+
+def test_one_pair_with_the_right_rotation_confirms(truth: Truth, model: Reconstruction) -> None:
+    assert is_confirmed(pairs_of(truth, 1, num_turned=0), model, MAX_ERROR_DEG)
+
+
+def test_one_pair_with_another_rotation_confirms_if_nearly_all_its_matches_fit(
+    truth: Truth, model: Reconstruction
+) -> None:
+    turned = pairs_of(truth, 1, num_turned=1)
+    assert is_confirmed(turned, model, MAX_ERROR_DEG)
+    assert not is_confirmed(with_wrong_matches(turned, 0.3), model, MAX_ERROR_DEG)
+
+
+def test_two_pairs_confirm_by_most_of_their_matches(truth: Truth, model: Reconstruction) -> None:
+    assert is_confirmed(pairs_of(truth, 2, num_turned=2), model, MAX_ERROR_DEG)
+
+
+def test_pairs_that_disagree_and_no_pairs_confirm_nothing(truth: Truth, model: Reconstruction) -> None:
+    wrong = make_matches_wrong(pairs_of(truth, 2, num_turned=2), np.ones(2, dtype=np.bool_))
+    assert not is_confirmed(wrong, model, MAX_ERROR_DEG)
+    assert not is_confirmed(pairs_of(truth, 0, num_turned=0), model, MAX_ERROR_DEG)
