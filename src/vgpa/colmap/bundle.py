@@ -17,9 +17,6 @@ from vgpa.geometry.rotation import FloatArray, normalize, wxyz_from_xyzw
 from vgpa.scene import Camera, Keypoints, Poses, Reconstruction
 
 LOSSES = {"huber": pycolmap.LossFunctionType.HUBER, "cauchy": pycolmap.LossFunctionType.CAUCHY}
-MIN_RESIDUALS_FOR_THREADS = 24_000
-"""Two residuals per observation, from which on a second thread saves a fifth of the time or more. It costs none below
-that either, but there are the rounds with coarse poses, whose way should not depend on the order of sums."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,6 @@ def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
     result.ceres.solver_options.function_tolerance = options.tolerance
     result.ceres.solver_options.max_num_iterations = options.max_iterations
     result.ceres.solver_options.num_threads = options.num_threads
-    result.ceres.min_num_residuals_for_cpu_multi_threading = MIN_RESIDUALS_FOR_THREADS
     result.ceres.solver_options.use_nonmonotonic_steps = options.may_climb
     return result
 
