@@ -248,3 +248,13 @@ def test_an_image_of_a_group_that_fails_may_join_another_model() -> None:
     model = solve(spoiled, quiet(), StageLog()).model
     np.testing.assert_array_equal(np.flatnonzero(model.poses.is_known), np.arange(7, 13))
     assert score_poses(model.poses.cam_from_world[7:], truth.cam_from_world[7:], 6).rotation_mean_deg < 0.1
+
+
+def test_two_images_that_are_left_of_three_are_a_model_where_there_is_no_other() -> None:
+    """The keypoints of the third image are too coarse to stay."""
+    truth = make_problem(3, 200, noise_px=0.3, seed=1)
+    keypoints = truth.problem.keypoints
+    xy_px, start = keypoints.xy_px.copy(), keypoints.offsets[2]
+    xy_px[start:] += np.random.default_rng(0).normal(0, 20, (len(xy_px) - start, 2))
+    model = solve(replace(truth.problem, keypoints=replace(keypoints, xy_px=xy_px)), quiet(), StageLog()).model
+    np.testing.assert_array_equal(model.poses.is_known, [True, True, False])

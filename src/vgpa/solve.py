@@ -54,6 +54,7 @@ def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilt
     reliable = select_reliable_edges(problem, config.graph, edge_filter, heard)
     unrefuted = problem.select_edges(~heard.is_refuted)
     parts: list[Part] = []
+    spare: Part | None = None
     failure: NoModelError | None = None
     # Images in no model, and those of them that no group has failed with: the others may still join a model.
     is_left, is_open = np.ones((2, len(problem.images)), dtype=np.bool_)
@@ -67,13 +68,17 @@ def solve(problem: Problem, config: Config, log: StageLog, edge_filter: EdgeFilt
             part = _solve_group(left, group, image_idx, held, log)
         except NoModelError as error:
             part, failure = None, failure or error
-        if part is not None and part.model.num_registered >= min_size:
+        if part is not None and part.model.num_registered >= min(len(image_idx), MIN_GROUP_SIZE):
             parts = _add(parts, part, problem, unrefuted, config, log)
             is_left &= ~np.any([part.model.poses.is_known for part in parts], axis=0)
         else:
+            # Two images that are left of more may be held together by chance: they count if nothing else comes out.
+            if spare is None and part is not None and part.model.num_registered == 2:
+                spare = part
             is_open[image_idx] = False
         group, image_idx = _largest_group(_among(reliable, is_left & is_open))
         min_size = MIN_GROUP_SIZE
+    parts = parts or ([spare] if spare is not None else [])
     if not parts:
         raise failure or NoModelError("No camera of the model could be believed", "Add photos with more overlap")
     parts.sort(key=lambda part: -part.model.num_registered)
