@@ -28,9 +28,8 @@ STAGES = (60, 30, 15, 0)
 SURE = (30, 0.8)
 """Matches to points that agree, and part of all, from which on the view graph is not asked."""
 FEW, MAX_FEW_ERROR_DEG = 15, 13.0
-"""Fewer matches to points than this need two pairs that agree, or one that does closely, to this angle: in random parts
-of two scenes a single pair that hardly agreed was off by 14 degrees at most where the place was right, and by 15 or
-more where it was not."""
+"""Fewer matches to points than this need two pairs that agree, or one that does closely, to this angle. Of 17 images
+in random parts of two scenes that this refuses, 13 were in a wrong place; on other draws it cost more right ones."""
 
 
 def reintegrate(problem: Problem, model: Reconstruction, config: Config) -> Reconstruction:
