@@ -219,8 +219,9 @@ def write_page(trials: list[Trial], path: Path) -> None:
         f"`VGPA_DATA=... python benchmarks/reintegration.py`, {os.cpu_count()} cores. *Lost*: what a run without "
         "re-integration leaves out; the seconds are those of its stage in the run with it. *Parts*: the same in "
         f"{NUM_PARTS} random parts of the scene, 40 to 85% of its images, where errors are means over the parts that "
-        "lost any; a part whose largest model shares no image with the one before is left out. *Taken out*: a third of the images, at random, taken out of a finished model and given to `vgpa "
-        "register`, whose seconds leave out reading and writing. Wrong: over five degrees off.",
+        "lost any; a part whose largest model shares no image with the one before is left out. *Taken out*: a third of "
+        "the images, at random, taken out of a finished model and given to `vgpa register`, whose seconds leave out "
+        "reading and writing. Wrong: over five degrees off.",
         "| scene | way | images missing | back | seconds each | rotation error before, deg | after | wrong |\n"
         "|---|---|---|---|---|---|---|---|\n" + "\n".join(rows),
         f"Without {', '.join(sorted(WEAK_REFERENCES))}, whose reference is weak:",
