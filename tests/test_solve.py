@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +19,9 @@ from vgpa.errors import NoModelError
 from vgpa.evaluate.scores import score_poses
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import rotation_angle_rad
-from vgpa.mapping.finish import READJUST_GROWTH
-from vgpa.scene import ImageSet, ImageState, Keypoints, Matches, Problem, ViewGraph
+from vgpa.mapping.reintegrate import reintegrate
+from vgpa.mapping.rounds import readjust
+from vgpa.scene import ImageSet, ImageState, Keypoints, Matches, Problem, Reconstruction, ViewGraph
 from vgpa.solve import register, solve
 from vgpa.stages import StageLog
 
@@ -100,12 +102,19 @@ def test_two_images_alone_get_a_model() -> None:
     assert np.degrees(rotation_angle_rad(found[1] @ found[0].T, true[1] @ true[0].T)) < 0.2
 
 
-@pytest.mark.parametrize("growth", [READJUST_GROWTH, 0.0], ids=["", "adjusted once more"])
+def adjust_once_more(problem: Problem, model: Reconstruction, config: Config) -> Reconstruction:
+    return readjust(model, problem.keypoints, config.mapping, config.num_threads)
+
+
+@pytest.mark.parametrize("then", [reintegrate, adjust_once_more], ids=["", "adjusted once more"])
 def test_a_later_group_has_the_lens_that_the_first_one_found(
-    small: Truth, large: Truth, growth: float, monkeypatch: pytest.MonkeyPatch
+    small: Truth,
+    large: Truth,
+    then: Callable[[Problem, Reconstruction, Config], Reconstruction],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """All images have one camera, whose focal length is given 10% too long."""
-    monkeypatch.setattr("vgpa.mapping.finish.READJUST_GROWTH", growth)
+    monkeypatch.setattr("vgpa.mapping.finish.reintegrate", then)
     both = side_by_side(small.problem, large.problem)
     wrong = replace(both.images.cameras[0], params=both.images.cameras[0].params * [1.1, 1.1, 1, 1])
     config = quiet()

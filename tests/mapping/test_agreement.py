@@ -1,4 +1,4 @@
-"""Few points are believed only where pairs agree: two of them, or one closely."""
+"""Few points are believed only where pairs agree: two of them, or one closely; strain tells bent chains from noise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from tests.synthetic import Truth, make_matches_wrong, make_problem
 from vgpa.geometry.rigid import Rigid
-from vgpa.mapping.agreement import is_confirmed
+from vgpa.mapping.agreement import is_confirmed, strain
 from vgpa.scene import Matches, Poses, Problem, Reconstruction, Tracks
 
 MAX_ERROR_DEG = 10.0
@@ -70,3 +70,40 @@ def test_pairs_that_disagree_and_no_pairs_confirm_nothing(truth: Truth, model: R
     wrong = make_matches_wrong(pairs_of(truth, 2, num_turned=2), np.ones(2, dtype=np.bool_))
     assert not is_confirmed(wrong, model, MAX_ERROR_DEG)
     assert not is_confirmed(pairs_of(truth, 0, num_turned=0), model, MAX_ERROR_DEG)
+
+
+def placed_off(model: Reconstruction, angle_deg: float) -> Reconstruction:
+    """The model with one camera led around the middle of the scene, still looking at it: a step of a bent chain."""
+    turn = Rotation.from_rotvec([0, np.radians(angle_deg), 0]).as_matrix()
+    cam_from_world = model.poses.cam_from_world
+    rotation, translation = cam_from_world.rotation.copy(), cam_from_world.translation
+    rotation[IMAGE] = rotation[IMAGE] @ turn
+    return replace(model, poses=Poses.of_all(Rigid.from_matrix(rotation, translation)))
+
+
+def test_cameras_where_they_are_feel_no_strain(truth: Truth, model: Reconstruction) -> None:
+    assert strain(pairs_of(truth, 5, num_turned=0), model, max_rotation_deg=0.0) == pytest.approx(1.0, abs=0.3)
+
+
+def test_a_camera_that_is_led_astray_feels_strain_unless_pairs_agree_to_its_angle(
+    truth: Truth, model: Reconstruction
+) -> None:
+    own, astray = pairs_of(truth, 5, num_turned=0), placed_off(model, 8.0)
+    assert strain(own, astray, max_rotation_deg=5.0) > 10.0
+    assert strain(own, astray, max_rotation_deg=10.0) == pytest.approx(1.0)
+
+
+def test_pairs_whose_own_motions_fit_badly_ask_for_nothing(truth: Truth, model: Reconstruction) -> None:
+    assert strain(pairs_of(truth, 5, num_turned=5), placed_off(model, 8.0), max_rotation_deg=5.0) < 1.0
+
+
+def test_the_noise_of_a_model_is_no_strain(truth: Truth, model: Reconstruction) -> None:
+    own, astray = pairs_of(truth, 5, num_turned=0), placed_off(model, 8.0)
+    seen = Tracks(np.array([0, 2]), np.array([0, 1]), np.zeros(2, dtype=np.int64))
+    grey = np.zeros((1, 3), dtype=np.uint8)
+    noisy = Reconstruction(astray.images, astray.poses, np.zeros((1, 3)), seen, np.array([50.0]), grey)
+    assert strain(own, noisy, max_rotation_deg=5.0) < strain(own, astray, max_rotation_deg=5.0) / 10
+
+
+def test_without_pairs_there_is_no_strain_to_tell(truth: Truth, model: Reconstruction) -> None:
+    assert np.isnan(strain(pairs_of(truth, 0, num_turned=0), model, max_rotation_deg=5.0))

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from vgpa.colmap.cameras import match_rays, mean_focal_px
-from vgpa.geometry.rotation import FloatArray, rotate
+from vgpa.geometry.rigid import Rigid
+from vgpa.geometry.rotation import BoolArray, FloatArray, rotate
 from vgpa.scene import Poses, Problem, Reconstruction
 
 SMALL_ROTATION_DEG = 2.0
@@ -29,6 +30,8 @@ MIN_FITTING = 0.5
 """Part of an edge's matches that must fit. By chance two or three in a hundred do."""
 CLOSE_ERROR_PX, CLOSE_PART = 4.0, 0.9
 """Distance and part where they fit closely."""
+MIN_NOISE_PX = 0.05
+"""Noise of keypoints that matches may always have."""
 
 
 def disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
@@ -72,12 +75,54 @@ def is_confirmed(problem: Problem, model: Reconstruction, max_error_deg: float) 
     return bool(rotation_deg[0] <= max_error_deg or _parts_that_fit(edge, model.poses, CLOSE_ERROR_PX)[0] >= CLOSE_PART)
 
 
+def strain(problem: Problem, model: Reconstruction, max_rotation_deg: float) -> float:
+    """How many times worse matches of edges between posed images fit the poses than they fit the edges' own motions.
+
+    A chain of narrow pairs can bend step by step, up to turning the wrong way round: points at wrong depths then still
+    lie near where they are seen, and matches near their epipolar lines, but no longer as near as they could. Motions
+    that were found with a wrong focal length fit badly themselves and ask for nothing. NaN if there is no such edge.
+
+    Args:
+        max_rotation_deg: edges whose relative rotation agrees with the poses to this angle feel no strain.
+    """
+    graph, poses = problem.view_graph, model.poses
+    is_posed = np.asarray(poses.is_known[graph.edge_index].all(axis=0))
+    asked = replace(problem.select_edges(is_posed).thin_matches(MAX_NUM_ASKED), images=model.images)
+    edge_idx, rays = asked.matches.edge_idx, match_rays(asked)
+    if len(edge_idx) == 0:
+        return np.nan
+    own_px, _ = _epipolar(asked, asked.view_graph.cam_j_from_cam_i, rays)
+    placed_px, _ = _epipolar(asked, _motions(asked, poses), rays)
+    agrees = asked.view_graph.rotation_residuals_deg(poses.cam_from_world.rotation) <= max_rotation_deg
+    errors_px = np.where(agrees[edge_idx], own_px, placed_px), own_px
+    placed, own = (float(np.median(np.nan_to_num(error_px, nan=np.inf))) for error_px in errors_px)
+    noise_px = max(float(np.median(model.error_px)) if model.num_points else 0.0, MIN_NOISE_PX)
+    return placed / max(own, noise_px) if np.isfinite(own) else 0.0
+
+
 def _parts_that_fit(problem: Problem, poses: Poses, max_error_px: float) -> FloatArray:
     """(num_edges,) part of the matches of an edge between posed images that meet in front of its cameras."""
-    graph, edge_idx = problem.view_graph, problem.matches.edge_idx
-    i, j = graph.edge_index
-    cam_j_from_cam_i = (poses.cam_from_world[j] @ poses.cam_from_world[i].inverse())[edge_idx]
-    ray_i, ray_j = match_rays(problem)
+    edge_idx, num_edges = problem.matches.edge_idx, problem.view_graph.num_edges
+    error_px, is_in_front = _epipolar(problem, _motions(problem, poses), match_rays(problem))
+    fits = is_in_front & (error_px <= max_error_px)
+    return np.bincount(edge_idx, fits, num_edges) / np.maximum(np.bincount(edge_idx, minlength=num_edges), 1)
+
+
+def _motions(problem: Problem, poses: Poses) -> Rigid:
+    """cam_j_from_cam_i of every edge by the poses."""
+    i, j = problem.view_graph.edge_index
+    return poses.cam_from_world[j] @ poses.cam_from_world[i].inverse()
+
+
+def _epipolar(problem: Problem, motions: Rigid, rays: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, BoolArray]:
+    """Each match's distance from its epipolar line, px (NaN without a baseline), and whether it meets in front.
+
+    Args:
+        motions: cam_j_from_cam_i of every edge.
+        rays: unit rays (num_matches, 3) in camera i and camera j.
+    """
+    edge_idx, (ray_i, ray_j) = problem.matches.edge_idx, rays
+    cam_j_from_cam_i = motions[edge_idx]
     turned, baseline = rotate(cam_j_from_cam_i.quaternion_wxyz, ray_i), cam_j_from_cam_i.translation
     normal = np.cross(turned, ray_j)
     # s_i turned + baseline = s_j ray_j, crossed with ray_j and with turned, gives the signs of the depths s_i and s_j.
@@ -85,6 +130,4 @@ def _parts_that_fit(problem: Problem, poses: Poses, max_error_px: float) -> Floa
     with np.errstate(divide="ignore", invalid="ignore"):
         angle_rad = np.abs(np.sum(baseline * normal, axis=-1)) / np.linalg.norm(np.cross(baseline, turned), axis=-1)
     focal_px = np.array([mean_focal_px(camera) for camera in problem.images.cameras])[problem.images.camera_idx]
-    fits = sides[0] & sides[1] & (angle_rad * focal_px[j[edge_idx]] <= max_error_px)
-    count = np.bincount(edge_idx, minlength=graph.num_edges)
-    return np.bincount(edge_idx, fits, graph.num_edges) / np.maximum(count, 1)
+    return angle_rad * focal_px[problem.view_graph.edge_index[1][edge_idx]], sides[0] & sides[1]

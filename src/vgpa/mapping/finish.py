@@ -26,7 +26,8 @@ MAX_PART_LOST = 0.1
 MIN_CORE_SIZE = 3
 """Images from which a model can grow."""
 READJUST_GROWTH = 1.02
-"""Growth by re-integration from which on the whole model is adjusted once more: what came back moves the rest."""
+"""Growth by re-integration from which on the whole model is adjusted once more: what came back moves the rest, and
+images that did not fit what was bent a little may fit then."""
 
 
 def finish_model(
@@ -72,13 +73,11 @@ def _finish(
 
 def _bring_back(problem: Problem, checked: Checked, config: Config) -> tuple[Checked, NDArray[np.bool_]]:
     """The model with the lost images that find their place, and (num_images,) all that were placed for a while."""
-    extended = reintegrate(problem, checked.model, config)
-    if extended.num_registered > READJUST_GROWTH * checked.model.num_registered:
+    before, extended = checked.model, reintegrate(problem, checked.model, config)
+    while extended.num_registered > READJUST_GROWTH * before.num_registered:
         adjusted = readjust(extended, problem.keypoints, config.mapping, config.num_threads)
-        extended = reintegrate(problem, adjusted, config)
-        checked = check_cameras(problem, extended)
-    else:
-        checked = check_cameras(problem, extended, before=checked)
+        before, extended = extended, reintegrate(problem, adjusted, config)
+    checked = check_cameras(problem, extended, before=checked if before is checked.model else None)
     placed, model = extended.poses.is_known, checked.model
     if model.num_registered < extended.num_registered:
         # The right place of a camera that was wrong may be plain to see where its own points are gone.

@@ -18,7 +18,7 @@ from vgpa.colmap.resection import Resection, Sight, resect
 from vgpa.config import Config, ReintegrateConfig
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import IntArray
-from vgpa.mapping.agreement import common_disagreement_deg, is_confirmed
+from vgpa.mapping.agreement import common_disagreement_deg, is_confirmed, strain
 from vgpa.mapping.extend import extend_model, links_to_points
 from vgpa.mapping.short_tracks import add_short_tracks
 from vgpa.scene import Poses, Problem, Reconstruction
@@ -27,6 +27,8 @@ STAGES = (60, 30, 15, 0)
 """Matches to points that must agree in a pass: fewer only where a pass with more of them adds nothing."""
 SURE = (30, 0.8)
 """Matches to points that agree, and part of all, from which on the view graph is not asked."""
+MAX_STRAIN = 2.5
+"""An image whose matches fit its place so many times worse than they could has to wait until the model is adjusted."""
 FEW, MAX_FEW_ERROR_DEG = 15, 13.0
 """Fewer matches to points than this need two pairs that agree, or one that does closely, to this angle. Of 17 images
 in random parts of two scenes that this refuses, 13 were in a wrong place; on other draws it cost more right ones."""
@@ -120,9 +122,11 @@ def _is_believable(
     """Many points that nearly all agree need no second opinion; otherwise the view graph must agree too."""
     if not wanted.are_enough(num_inliers, inlier_ratio):
         return False
+    own = problem.select_edges(np.asarray((problem.view_graph.edge_index == image_idx).any(axis=0)))
+    if strain(own, placed, wanted.max_rotation_error_deg) > MAX_STRAIN:
+        return False
     if num_inliers >= SURE[0] and inlier_ratio >= SURE[1]:
         return True
-    own = problem.select_edges(np.asarray((problem.view_graph.edge_index == image_idx).any(axis=0)))
     if num_inliers < FEW and not is_confirmed(own, placed, MAX_FEW_ERROR_DEG):
         return False
     return common_disagreement_deg(own, placed) <= wanted.max_rotation_error_deg
