@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from horizons import tilts_deg
 from subsets import draw
 
 from vgpa.colmap.database import read_problem
@@ -48,13 +49,15 @@ NUM_PARTS = 16
 class Wrong:
     """An image that came back to a wrong place: its error, and the points that it sees there and in the reference.
 
-    A reference may have no points at all.
+    A reference may have no points at all. Where the photo shows a horizon, its angle to that of the other photos in
+    our model and in the reference (`horizons.py`).
     """
 
     name: str
     error_deg: float
     num_points: int
     num_points_in_reference: int | None
+    horizon_deg: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,9 @@ def _describe(model: Reconstruction, reference: Reconstruction, image_idx: int, 
     name = model.images.names[image_idx]
     in_reference = reference.images.names.index(name)
     counts = [int((m.tracks.image_idx == k).sum()) for m, k in ((model, image_idx), (reference, in_reference))]
-    return Wrong(name, float(error_deg), counts[0], counts[1] if reference.num_points else None)
+    ours, theirs = (tilts_deg(m).get(name) for m in (model, reference))
+    tilts = (ours, theirs) if ours is not None and theirs is not None else None
+    return Wrong(name, float(error_deg), counts[0], counts[1] if reference.num_points else None, tilts)
 
 
 def _rotation_errors_deg(
@@ -195,9 +200,11 @@ def _wrong_rows(trials: list[Trial]) -> Iterator[str]:
             found.setdefault((trial.scene, trial.way, wrong.name), []).append(wrong)
     for key, times in sorted(found.items()):
         angles, points = ([getattr(w, name) for w in times] for name in ("error_deg", "num_points"))
+        tilts = list(zip(*(w.horizon_deg for w in times if w.horizon_deg is not None), strict=True))
         yield (
             f"| {' | '.join(key)} | {len(times)} | {_range(angles, '.1f')} | {_range(points, 'd')} | "
-            f"{'none has any' if (num := times[0].num_points_in_reference) is None else num} |"
+            f"{'none has any' if (num := times[0].num_points_in_reference) is None else num} | "
+            f"{' | '.join(_range(list(side), '.1f') for side in tilts) if tilts else ' | '} |"
         )
 
 
@@ -237,9 +244,11 @@ def write_page(trials: list[Trial], path: Path) -> None:
         lines += [
             "The wrong ones, and in how many trials. An image that sees no point in a reference that has points has no "
             "place there either, whatever pose is written in its file; where it sees far fewer than in our models, and "
-            "these agree with each other, the reference is in doubt.",
-            "| scene | way | image | times | off, deg | points, ours | points, reference |\n"
-            "|---|---|---|---|---|---|---|\n" + "\n".join(wrong_rows),
+            "these agree with each other, the reference is in doubt. Where a photo shows the horizon, the last columns "
+            "have its angle to the horizon of the other photos, in our model and in the reference: what does not know "
+            "up from down is wrong (`benchmarks/horizons.py`; up to two degrees are due to how it is read off).",
+            "| scene | way | image | times | off, deg | points, ours | points, reference | horizon, ours, deg | "
+            "horizon, reference |\n|---|---|---|---|---|---|---|---|---|\n" + "\n".join(wrong_rows),
         ]
     path.write_text("\n\n".join(lines) + "\n")
 
