@@ -28,6 +28,8 @@ COARSE_SHRINKAGE = 3.0
 """Factor by which the loss narrows from one coarse round to the next."""
 COARSE_NUM_COVERED = 50
 """Observations that every image keeps in a coarse round: enough to find a place, not to be exact."""
+FITTING_ERROR_PX = 12.0
+"""Error up to which an observation speaks for poses that may still be coarse."""
 COARSE_ERROR_PER_SCALE = 12.0
 """Observations up to this many scales of the loss are used in a coarse round."""
 SETTLED_FOCAL_CHANGE = 0.01
@@ -94,21 +96,14 @@ def build_model(
         last_tracks: for one more last round. More of them may be wrong, so they wait until poses are good.
     """
     given = _Given(images, keypoints, tracks, config, num_threads)
-    model = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
-    rounds = (*_coarse_rounds(model, given), *(config.rounds[:-1] if last_tracks is None else config.rounds))
-    for number, settings in enumerate(rounds):
-        advance(number, len(rounds) + 1)
-        held: tuple[int, ...] = ()
-        for _ in range(settings.max_runs):
-            options = given.options(settings, model)
-            options = replace(options, held_cameras=options.held_cameras + held)
-            before, model = model, _run_round(model, given, settings, options)
-            # A lens that is as it was given has run away, and would do so again.
-            held = lenses_as_given(model.images, images)
-            # If lenses moved, the points of this round were found with others than it ends with.
-            if _typical_focal_change(before, model) < SETTLED_FOCAL_CHANGE:
-                break
-    advance(len(rounds), len(rounds) + 1)
+    start = _model(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
+    coarse, fine = _coarse_rounds(start, given), config.rounds[:-1] if last_tracks is None else config.rounds
+    num_rounds = len(coarse) + len(fine) + 1
+    model = _run_coarse_rounds(start, given, coarse, num_rounds)
+    for number, settings in enumerate(fine, start=len(coarse)):
+        advance(number, num_rounds)
+        model = _run_until_settled(model, given, settings)
+    advance(num_rounds - 1, num_rounds)
     last = given if last_tracks is None else replace(given, tracks=last_tracks)
     model = _run_last_round(model, last, checked=given)
     return model if config.rounds[-1].min_num_covered is None else _with_all_points(model, last)
@@ -119,6 +114,44 @@ def readjust(model: Reconstruction, keypoints: Keypoints, config: MappingConfig,
     given = _Given(model.images, keypoints, model.tracks, config, num_threads)
     options = replace(given.options(config.rounds[-1], model), max_iterations=NUM_READJUSTING)
     return _adjust(model, given, config.rounds[-1], options)
+
+
+def _run_until_settled(model: Reconstruction, given: _Given, settings: BundleRound) -> Reconstruction:
+    """The model after a round, which is run again, as often as it may be, while lenses move."""
+    held: tuple[int, ...] = ()
+    for _ in range(settings.max_runs):
+        options = given.options(settings, model)
+        options = replace(options, held_cameras=options.held_cameras + held)
+        before, model = model, _run_round(model, given, settings, options)
+        # A lens that is as it was given has run away, and would do so again.
+        held = lenses_as_given(model.images, given.images)
+        # If lenses moved, the points of this round were found with others than it ends with.
+        if _typical_focal_change(before, model) < SETTLED_FOCAL_CHANGE:
+            break
+    return model
+
+
+def _run_coarse_rounds(
+    start: Reconstruction, given: _Given, coarse: list[BundleRound], num_rounds: int
+) -> Reconstruction:
+    """The model after coarse rounds, or as it was, if that fits better.
+
+    Where poses were good but many tracks are wrong, a wide loss follows the wrong ones, and leads far away.
+    """
+    model = start
+    try:
+        for number, settings in enumerate(coarse):
+            advance(number, num_rounds)
+            model = _run_until_settled(model, given, settings)
+    except NoModelError:
+        return start
+    return start if coarse and _num_fitting(model, given) < _num_fitting(start, given) else model
+
+
+def _num_fitting(model: Reconstruction, given: _Given) -> int:
+    """Observations of the tracks of a first round that fit a model's poses."""
+    first = replace(given.config.rounds[0], max_error_px=FITTING_ERROR_PX)
+    return _triangulate(model, given, first).tracks.num_observations
 
 
 def _typical_focal_change(before: Reconstruction, after: Reconstruction) -> float:
