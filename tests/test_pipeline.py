@@ -116,3 +116,14 @@ def test_a_chain_of_photos_that_comes_back_does_not_bend(data_dir: Path) -> None
     scores = evaluate(solve(part, config, StageLog()).model, reference)
     assert scores.num_registered == 34
     assert scores.rotation_mean_deg < 2.0
+
+
+def test_good_poses_survive_many_wrong_tracks(data_dir: Path) -> None:
+    """Twenty photos of fox50: averaged poses are right to a degree, and a tenth of the tracks is far off."""
+    scene = data_dir / "scenes" / "fox50"
+    problem, (reference, _) = read_problem(scene / "database.db"), read_model(scene / "reference")
+    is_kept = np.isin(np.arange(50), np.random.default_rng(0).permutation(50)[:20])
+    part = problem.select_edges(is_kept[problem.view_graph.edge_index].all(axis=0))
+    scores = evaluate(solve(part, presets.default(), StageLog()).model, reference)
+    assert scores.num_registered == 20
+    assert scores.auc[5] > 0.9
