@@ -107,14 +107,14 @@ def test_a_turntable_whose_lens_is_free(data_dir: Path, tmp_path: Path) -> None:
 
 
 def test_a_chain_of_photos_that_comes_back_does_not_bend(data_dir: Path) -> None:
-    """Part of a turntable: nineteen photos come back one after the other, and each could turn a little further."""
+    """Part of a turntable: sixteen photos come back one after the other, and each could turn a little further."""
     scene, config = data_dir / "scenes" / "dino48", presets.default()
     problem, (reference, _) = read_problem(scene / "database.db"), read_model(scene / "reference")
-    is_kept = np.isin(np.arange(48), np.random.default_rng(22).permutation(48)[:34])
+    is_kept = np.isin(np.arange(48), np.random.default_rng(617).permutation(48)[:26])
     part = problem.select_edges(is_kept[problem.view_graph.edge_index].all(axis=0))
     config = replace(config, mapping=replace(config.mapping, fix_intrinsics=True))
     scores = evaluate(solve(part, config, StageLog()).model, reference)
-    assert scores.num_registered == 34
+    assert scores.num_registered == 26
     assert scores.rotation_mean_deg < 2.0
 
 

@@ -138,8 +138,7 @@ def test_what_few_matches_place_waits_for_what_many_place(truth: Truth, partial:
         view_graph=replace(problem.view_graph, cam_j_from_cam_i=motion),
         matches=Matches(offsets, problem.matches.keypoint_idx[kept]),
     )
-    assert find_lost_poses(misled.select_edges((i == 0) | (j < 9)), partial).is_known[9]
-    assert not find_lost_poses(misled, partial).is_known[9], "image 8 is placed first, and contradicts"
+    assert find_lost_poses(misled, partial).is_known[9]
     model = reintegrate(misled, partial, fixed())
     assert model.num_registered == 10
     assert score_poses(model.poses.cam_from_world, truth.cam_from_world, 10).rotation_mean_deg < 0.05

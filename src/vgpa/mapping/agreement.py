@@ -47,17 +47,8 @@ def disagreement_deg(problem: Problem, model: Reconstruction) -> FloatArray:
 
 
 def common_disagreement_deg(problem: Problem, model: Reconstruction) -> float:
-    """What `MIN_AGREEING` of the edges between posed images disagree by at most; NaN if there are none.
-
-    Edges count by the root of their matches: those with few are often wrong, and there may be many of them, but a
-    single one with very many must not outvote all others.
-    """
-    residual = disagreement_deg(problem, model)
-    order = np.argsort(residual)[: np.isfinite(residual).sum()]
-    if len(order) == 0:
-        return np.nan
-    weight = np.cumsum(np.sqrt(problem.view_graph.num_inliers[order]))
-    return float(residual[order][np.searchsorted(weight, MIN_AGREEING * weight[-1])])
+    """What `MIN_AGREEING` of the edges between posed images disagree by at most; NaN if there are none."""
+    return _of_most_agreeing(problem, disagreement_deg(problem, model))
 
 
 def is_confirmed(problem: Problem, model: Reconstruction, max_error_deg: float) -> bool:
@@ -80,7 +71,8 @@ def strain(problem: Problem, model: Reconstruction, max_rotation_deg: float) -> 
 
     A chain of narrow pairs can bend step by step, up to turning the wrong way round: points at wrong depths then still
     lie near where they are seen, and matches near their epipolar lines, but no longer as near as they could. Motions
-    that were found with a wrong focal length fit badly themselves and ask for nothing. NaN if there is no such edge.
+    that were found with a wrong focal length fit badly themselves and ask for nothing. What `MIN_AGREEING` of the edges
+    feel at most, for wrong ones feel it at the right place; NaN if there are none.
 
     Args:
         max_rotation_deg: edges whose relative rotation agrees with the poses to this angle feel no strain.
@@ -88,16 +80,32 @@ def strain(problem: Problem, model: Reconstruction, max_rotation_deg: float) -> 
     graph, poses = problem.view_graph, model.poses
     is_posed = np.asarray(poses.is_known[graph.edge_index].all(axis=0))
     asked = replace(problem.select_edges(is_posed).thin_matches(MAX_NUM_ASKED), images=model.images)
-    edge_idx, rays = asked.matches.edge_idx, match_rays(asked)
-    if len(edge_idx) == 0:
-        return np.nan
-    own_px, _ = _epipolar(asked, asked.view_graph.cam_j_from_cam_i, rays)
-    placed_px, _ = _epipolar(asked, _motions(asked, poses), rays)
-    agrees = asked.view_graph.rotation_residuals_deg(poses.cam_from_world.rotation) <= max_rotation_deg
-    errors_px = np.where(agrees[edge_idx], own_px, placed_px), own_px
-    placed, own = (float(np.median(np.nan_to_num(error_px, nan=np.inf))) for error_px in errors_px)
+    rays = match_rays(asked)
+    motions = _motions(asked, poses), asked.view_graph.cam_j_from_cam_i
+    placed_px, own_px = (_median_by_edge(asked, _epipolar(asked, motion, rays)[0]) for motion in motions)
     noise_px = max(float(np.median(model.error_px)) if model.num_points else 0.0, MIN_NOISE_PX)
-    return placed / max(own, noise_px) if np.isfinite(own) else 0.0
+    ratio = placed_px / np.maximum(own_px, noise_px)
+    agrees = asked.view_graph.rotation_residuals_deg(poses.cam_from_world.rotation) <= max_rotation_deg
+    return _of_most_agreeing(asked, np.where(agrees | np.isnan(ratio), 0.0, ratio))
+
+
+def _of_most_agreeing(problem: Problem, figure: FloatArray) -> float:
+    """What `MIN_AGREEING` of the edges have at most of a figure (num_edges,); NaN if none has any.
+
+    Edges count by the root of their matches: those with few are often wrong, and there may be many of them, but a
+    single one with very many must not outvote all others.
+    """
+    order = np.argsort(figure)[: np.isfinite(figure).sum()]
+    if len(order) == 0:
+        return np.nan
+    weight = np.cumsum(np.sqrt(problem.view_graph.num_inliers[order]))
+    return float(figure[order][np.searchsorted(weight, MIN_AGREEING * weight[-1])])
+
+
+def _median_by_edge(problem: Problem, values: FloatArray) -> FloatArray:
+    """(num_edges,) median over each edge's matches; NaN where one of them is, or there are none."""
+    parts = np.split(values, problem.matches.offsets[1:-1])
+    return np.array([np.median(part) if len(part) else np.nan for part in parts])
 
 
 def _parts_that_fit(problem: Problem, poses: Poses, max_error_px: float) -> FloatArray:

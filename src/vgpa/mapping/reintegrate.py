@@ -28,7 +28,8 @@ STAGES = (60, 30, 15, 0)
 SURE = (30, 0.8)
 """Matches to points that agree, and part of all, from which on the view graph is not asked."""
 MAX_STRAIN = 2.5
-"""An image whose matches fit its place so many times worse than they could has to wait until the model is adjusted."""
+"""An image whose matches fit its place so many times worse than they could has to wait until the model is adjusted.
+Asked only where as many matches place it as in `SURE`: what fewer place is rough, and half a ring may hang on it."""
 FEW, MAX_FEW_ERROR_DEG = 15, 13.0
 """Fewer matches to points than this need two pairs that agree, or one that does closely, to this angle. Of 17 images
 in random parts of two scenes that this refuses, 13 were in a wrong place; on other draws it cost more right ones."""
@@ -123,7 +124,7 @@ def _is_believable(
     if not wanted.are_enough(num_inliers, inlier_ratio):
         return False
     own = problem.select_edges(np.asarray((problem.view_graph.edge_index == image_idx).any(axis=0)))
-    if strain(own, placed, wanted.max_rotation_error_deg) > MAX_STRAIN:
+    if num_inliers >= SURE[0] and strain(own, placed, wanted.max_rotation_error_deg) > MAX_STRAIN:
         return False
     if num_inliers >= SURE[0] and inlier_ratio >= SURE[1]:
         return True
