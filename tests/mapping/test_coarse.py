@@ -73,3 +73,13 @@ def test_a_round_that_leaves_nothing_leaves_the_start(truth: Truth) -> None:
     given, start = given_of(truth), start_of(truth, 0.0)
     blind = BundleRound(1e-9, "huber", 1.0, 1e-3, 5, refine_intrinsics=False)
     assert run_coarse_rounds(start, given, [blind], 9) is start
+
+
+def test_a_round_is_left_out_where_those_before_it_did_its_work(truth: Truth) -> None:
+    """After the first, errors are far below what a second one of the same width is for; it would leave nothing."""
+    given, start = given_of(truth), start_of(truth, 5.0)
+    first = coarse_rounds(start, given)[0]
+    after_one = run_coarse_rounds(start, given, [first], 9)
+    blind = replace(first, max_error_px=1e-9)
+    after_both = run_coarse_rounds(start, given, [first, blind], 9)
+    assert np.array_equal(after_both.poses.cam_from_world.translation, after_one.poses.cam_from_world.translation)

@@ -94,6 +94,24 @@ def test_selecting_observations_keeps_every_track(lengths: list[int], seed: int)
     np.testing.assert_array_equal(chosen.track_idx, tracks.track_idx[keep])
 
 
+@given(lengths_strategy, st.integers(0, 100))
+def test_only_observed_keypoints_are_what_tracks_saw_before(lengths: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    num, num_of = sum(lengths), 80
+    keypoints = Keypoints(num_of * np.arange(8), rng.uniform(0, 100, (7 * num_of, 2)))
+    tracks = replace(tracks_of(lengths), keypoint_idx=rng.permutation(num_of)[:num])
+    same, observed = tracks.of_observed(keypoints)
+    assert len(observed.xy_px) == num
+    assert np.array_equal(same.offsets, tracks.offsets)
+
+    def seen_px(which: Tracks, among: Keypoints) -> np.ndarray:
+        return among.xy_px[among.offsets[which.image_idx] + which.keypoint_idx]
+
+    assert np.array_equal(seen_px(same, observed), seen_px(tracks, keypoints))
+    order = np.lexsort((tracks.keypoint_idx, tracks.image_idx))
+    assert np.array_equal(np.lexsort((same.keypoint_idx, same.image_idx)), order), "they stay in their order"
+
+
 def test_matches_follow_their_edges() -> None:
     problem = make_problem(4, 5).problem
     keep = np.array([True, False, True, False, False, True])

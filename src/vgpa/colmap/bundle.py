@@ -61,7 +61,9 @@ def bundle_adjust(
     """
     if reconstruction.num_registered < 2 or reconstruction.num_points == 0:
         return reconstruction
-    model = model_to_pycolmap(reconstruction, keypoints)
+    # A photo has thousands of keypoints that no point is seen at, and the solver asks for none of them.
+    tracks, observed = reconstruction.tracks.of_observed(keypoints)
+    model = model_to_pycolmap(replace(reconstruction, tracks=tracks), observed)
     config = _free_config(model, reconstruction, free_images) if free_images is not None else _full_config(model)
     weak = _weak_cameras(reconstruction, options.min_images_for_principal_point)
     for camera_id in {*weak, *(camera_idx + 1 for camera_idx in options.held_cameras)}:

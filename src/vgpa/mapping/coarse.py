@@ -11,6 +11,7 @@ import numpy as np
 
 from vgpa.config import BundleRound
 from vgpa.errors import NoModelError
+from vgpa.geometry.rotation import FloatArray
 from vgpa.mapping.one_round import Given, run_until_settled, triangulate_tracks
 from vgpa.scene import Reconstruction
 from vgpa.stages import advance
@@ -40,8 +41,7 @@ def coarse_rounds(model: Reconstruction, given: Given) -> list[BundleRound]:
     points = triangulate_tracks(model, given, replace(first, max_error_px=MAX_COARSE_ERROR_PX))
     if len(points.xyz) == 0:
         return []
-    # Where a part of the model is bent away, most points still look fine; the worst tenth tells.
-    scale_px = min(float(np.quantile(points.error_px, 0.9)) / 1.5, MAX_COARSE_SCALE_PX)
+    scale_px = min(_scale_called_for_px(points.error_px), MAX_COARSE_SCALE_PX)
     coarse, rounds = replace(first, min_num_covered=COARSE_NUM_COVERED, only_unknown_focal=True), []
     while scale_px > first.loss_scale_px * COARSE_SHRINKAGE:
         error_px = max(COARSE_ERROR_PER_SCALE * scale_px, first.max_error_px)
@@ -55,16 +55,27 @@ def run_coarse_rounds(
 ) -> Reconstruction:
     """The model after coarse rounds, or as it was, if that fits better.
 
-    Where poses were good but many tracks are wrong, a wide loss follows the wrong ones, and leads far away.
+    Where poses were good but many tracks are wrong, a wide loss follows the wrong ones, and leads far away. A round
+    that is wider than the errors still call for, after those before it, is left out.
     """
     model = start
     try:
         for number, settings in enumerate(coarse):
             advance(number, num_rounds)
-            model = run_until_settled(model, given, settings)
+            called_for_px = _scale_called_for_px(model.error_px) if model.num_points else np.inf
+            if settings.loss_scale_px <= COARSE_SHRINKAGE * called_for_px:
+                model = run_until_settled(model, given, settings)
     except NoModelError:
         return start
     return start if coarse and _num_fitting(model, given) < _num_fitting(start, given) else model
+
+
+def _scale_called_for_px(error_px: FloatArray) -> float:
+    """The scale of a loss that sees the errors (num_points,) of nearly all points.
+
+    Where a part of the model is bent away, most points still look fine; the worst tenth tells.
+    """
+    return float(np.quantile(error_px, 0.9)) / 1.5
 
 
 def _num_fitting(model: Reconstruction, given: Given) -> int:

@@ -52,23 +52,27 @@ class Points:
 
 def triangulate(images: ImageSet, poses: Poses, keypoints: Keypoints, tracks: Tracks, wanted: PointFilter) -> Points:
     """Points of all tracks that satisfy the filter under the given poses and intrinsics."""
+    min_num = max(wanted.min_num_views, 2)
     posed = tracks.select_observations(poses.is_known[tracks.image_idx])
-    posed = posed.select(posed.lengths >= max(wanted.min_num_views, 2))
-    rays = unproject(images, posed.image_idx, observed_px(keypoints, posed))
+    posed = posed.select(posed.lengths >= min_num)
+    xy_px = observed_px(keypoints, posed)
+    rays = unproject(images, posed.image_idx, xy_px)
     has_ray = np.asarray(np.isfinite(rays).all(axis=-1))
     first = posed.select_observations(has_ray)
-    long_enough = first.lengths >= max(wanted.min_num_views, 2)
-    rays = rays[has_ray][long_enough[first.track_idx]]
-    first = first.select(long_enough)
+    long_enough = first.lengths >= min_num
+    is_used = long_enough[first.track_idx]
+    rays, xy_px, first = rays[has_ray][is_used], xy_px[has_ray][is_used], first.select(long_enough)
     xyz = _dlt(first, poses, rays)
-    believed = observation_errors_px(images, poses, keypoints, first, xyz) <= wanted.max_error_px
+    error = _errors_px(images, poses, first, xyz, xy_px)
+    believed = error <= wanted.max_error_px
     second = first.select_observations(believed)
-    enough = second.lengths >= max(wanted.min_num_views, 2)
+    enough = second.lengths >= min_num
     changed = enough & (second.lengths < first.lengths)
-    in_changed = changed[second.track_idx]
-    xyz = xyz.copy()
-    xyz[changed] = _dlt(second.select(changed), poses, rays[believed][in_changed])
-    return keep_good(images, poses, keypoints, second.select(enough), xyz[enough], wanted)
+    in_changed, of_changed = changed[second.track_idx], second.select(changed)
+    rays, xy_px, error = rays[believed], xy_px[believed], error[believed]
+    xyz[changed] = _dlt(of_changed, poses, rays[in_changed])
+    error[in_changed] = _errors_px(images, poses, of_changed, xyz[changed], xy_px[in_changed])
+    return _keep_good(poses, second.select(enough), xyz[enough], error[enough[second.track_idx]], wanted)
 
 
 def keep_good(
@@ -80,7 +84,11 @@ def keep_good(
     wanted: PointFilter,
 ) -> Points:
     """The points that satisfy the filter, with the observations that do."""
-    error = observation_errors_px(images, poses, keypoints, tracks, xyz)
+    return _keep_good(poses, tracks, xyz, observation_errors_px(images, poses, keypoints, tracks, xyz), wanted)
+
+
+def _keep_good(poses: Poses, tracks: Tracks, xyz: FloatArray, error: FloatArray, wanted: PointFilter) -> Points:
+    """The same, where the error (num_obs,) of each observation is known."""
     is_good = error <= wanted.max_error_px
     kept = tracks.select_observations(is_good)
     centre = poses.cam_from_world.centre
@@ -98,10 +106,14 @@ def observation_errors_px(
     images: ImageSet, poses: Poses, keypoints: Keypoints, tracks: Tracks, xyz: FloatArray
 ) -> FloatArray:
     """(num_obs,) reprojection error of each observation; infinite behind the camera or without a projection."""
+    return _errors_px(images, poses, tracks, xyz, observed_px(keypoints, tracks))
+
+
+def _errors_px(images: ImageSet, poses: Poses, tracks: Tracks, xyz: FloatArray, xy_px: FloatArray) -> FloatArray:
+    """The same, where the keypoints (num_obs, 2) are at hand."""
     with np.errstate(invalid="ignore", over="ignore"):
         xyz_cam = poses.cam_from_world.apply_each(tracks.image_idx, xyz[tracks.track_idx])
-        xy_px = project(images, tracks.image_idx, xyz_cam)
-        error = np.linalg.norm(xy_px - observed_px(keypoints, tracks), axis=-1)
+        error = np.linalg.norm(project(images, tracks.image_idx, xyz_cam) - xy_px, axis=-1)
     return np.where(np.isfinite(error), error, np.inf)
 
 

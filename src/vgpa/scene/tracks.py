@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vgpa.scene.arrays import check_indices, check_offsets, checked, run_indices
+from vgpa.scene.images import Keypoints
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +61,28 @@ class Tracks:
 
     def select(self, keep: NDArray[np.bool_]) -> Tracks:
         """Only the tracks of the mask (num_tracks,)."""
+        if keep.all():
+            return self
         runs = np.flatnonzero(keep)
         items = run_indices(self.offsets, runs)
         offsets = np.concatenate([[0], np.cumsum(self.lengths[runs])])
         return Tracks(offsets, self.image_idx[items], self.keypoint_idx[items])
 
+    def of_observed(self, keypoints: Keypoints) -> tuple[Tracks, Keypoints]:
+        """The same tracks and only the keypoints that they observe, numbered anew in their order."""
+        by_image = np.lexsort((self.keypoint_idx, self.image_idx))
+        image_idx = self.image_idx[by_image]
+        num_of = np.bincount(image_idx, minlength=len(keypoints.offsets) - 1)
+        offsets = np.concatenate([[0], np.cumsum(num_of)])
+        keypoint_idx = np.empty(self.num_observations, dtype=np.int64)
+        keypoint_idx[by_image] = np.arange(self.num_observations) - offsets[image_idx]
+        observed = keypoints.offsets[image_idx] + self.keypoint_idx[by_image]
+        return replace(self, keypoint_idx=keypoint_idx), Keypoints(offsets, keypoints.xy_px[observed])
+
     def select_observations(self, keep: NDArray[np.bool_]) -> Tracks:
         """Only the observations of the mask (num_obs,); tracks stay, and may become short or empty."""
+        if keep.all():
+            return self
         lengths = np.bincount(self.track_idx[keep], minlength=len(self))
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return Tracks(offsets, self.image_idx[keep], self.keypoint_idx[keep])
