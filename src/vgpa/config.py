@@ -128,6 +128,9 @@ class BundleRound:
     may_climb: bool = True
     """Steps may raise the cost for a while: this follows the curved valley of focal length against distance in half
     the steps, but near the minimum it only strays."""
+    trust_radius: float = 1e4
+    """Ceres' trust region at the start of the round. Where lenses are long, a common factor on all focal lengths costs
+    next to nothing, and a narrow region lets a round end, content with little, before its steps along it grow long."""
     max_runs: int = 1
     """How often the round is run while focal lengths have not settled."""
     min_num_covered: int | None = None
@@ -197,9 +200,21 @@ def default() -> Config:
     """The best accuracy and coverage."""
     rounds = (
         BundleRound(180, "cauchy", 2.0, 1e-3, 50, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
-        BundleRound(12, "huber", 1.0, 1e-3, 20, refine_intrinsics=True, min_num_covered=100),
-        BundleRound(4, "huber", 1.0, 1e-4, 50, refine_intrinsics=True, max_runs=3, min_num_covered=200),
-        BundleRound(4, "cauchy", 3.0, 1e-4, 100, refine_intrinsics=True, is_scale_relative=True, may_climb=False),
+        BundleRound(12, "huber", 1.0, 1e-3, 20, refine_intrinsics=True, trust_radius=1e6, min_num_covered=100),
+        BundleRound(
+            4, "huber", 1.0, 1e-4, 50, refine_intrinsics=True, trust_radius=1e6, max_runs=3, min_num_covered=200
+        ),
+        BundleRound(
+            4,
+            "cauchy",
+            3.0,
+            1e-4,
+            100,
+            refine_intrinsics=True,
+            is_scale_relative=True,
+            may_climb=False,
+            trust_radius=1e6,
+        ),
     )
     mapping = MappingConfig(rounds, few_images=20)
     return Config(FeatureConfig(), MatchConfig(), PairConfig(), GraphConfig(), AveragingConfig(), mapping)
@@ -218,6 +233,7 @@ def fast() -> Config:
             refine_intrinsics=True,
             is_scale_relative=True,
             may_climb=False,
+            trust_radius=1e6,
             min_num_covered=200,
         ),
     )

@@ -34,6 +34,7 @@ class BundleOptions:
         held_cameras: cameras whose intrinsics are held whatever else is free.
         may_climb: whether steps may raise the cost for a while.
         refine_distortion: whether distortion is free where the focal length is.
+        trust_radius: trust region of the first step.
     """
 
     loss: Literal["huber", "cauchy"]
@@ -46,6 +47,7 @@ class BundleOptions:
     held_cameras: tuple[int, ...] = ()
     may_climb: bool = True
     refine_distortion: bool = True
+    trust_radius: float = 1e4
 
 
 def bundle_adjust(
@@ -128,6 +130,7 @@ def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
     result.ceres.solver_options.max_num_iterations = options.max_iterations
     result.ceres.solver_options.num_threads = options.num_threads
     result.ceres.solver_options.use_nonmonotonic_steps = options.may_climb
+    result.ceres.solver_options.initial_trust_region_radius = options.trust_radius
     return result
 
 

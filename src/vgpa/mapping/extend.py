@@ -172,5 +172,6 @@ def _settle(model: Reconstruction, problem: Problem, is_new: NDArray[np.bool_], 
         is_free,
         config.num_threads,
         held_cameras=config.mapping.held_cameras,
+        trust_radius=last.trust_radius,
     )
     return adjust_believably(model.select_points(chosen), problem.keypoints, options, model.images, free_images=is_new)

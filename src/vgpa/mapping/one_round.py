@@ -58,6 +58,7 @@ class Given:
             held_cameras=self.config.held_cameras + (known_lenses(self.images) if settings.only_unknown_focal else ()),
             may_climb=settings.may_climb,
             refine_distortion=not settings.only_unknown_focal,
+            trust_radius=settings.trust_radius,
         )
 
 
