@@ -173,6 +173,8 @@ class MappingConfig:
     """Cameras, counted from 0 in the order of their ids, whose intrinsics stay as they are."""
     reintegrate: ReintegrateConfig | None = ReintegrateConfig()
     """Try to place lost images among the finished points; None leaves them out."""
+    scale_hanging_groups: bool = True
+    """Groups of images that hang on the rest by a single image get the size that the few tracks beyond it tell."""
     min_images_for_principal_point: int | None = 8
     """Images of one camera from which on a last adjustment frees its principal point too; None never does."""
     few_images: int = 0
@@ -200,7 +202,7 @@ def default() -> Config:
     """The best accuracy and coverage."""
     rounds = (
         BundleRound(180, "cauchy", 2.0, 1e-3, 50, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
-        BundleRound(12, "huber", 1.0, 1e-3, 20, refine_intrinsics=True, trust_radius=1e6, min_num_covered=100),
+        BundleRound(12, "huber", 1.0, 1e-3, 20, refine_intrinsics=True, min_num_covered=100),
         BundleRound(
             4, "huber", 1.0, 1e-4, 50, refine_intrinsics=True, trust_radius=1e6, max_runs=3, min_num_covered=200
         ),
@@ -255,7 +257,13 @@ def paper() -> Config:
         PairConfig(),
         GraphConfig(),
         averaging,
-        MappingConfig(rounds, min_angle_deg=0.0, reintegrate=None, min_images_for_principal_point=None),
+        MappingConfig(
+            rounds,
+            min_angle_deg=0.0,
+            reintegrate=None,
+            scale_hanging_groups=False,
+            min_images_for_principal_point=None,
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from vgpa.config import MappingConfig
 from vgpa.geometry.rotation import BoolArray
 from vgpa.mapping.coarse import coarse_rounds, run_coarse_rounds
 from vgpa.mapping.cover import sampled_tracks
+from vgpa.mapping.hinges import scale_hanging_groups
 from vgpa.mapping.one_round import (
     Given,
     adjust,
@@ -60,6 +61,8 @@ def build_model(
     for number, settings in enumerate(fine, start=len(coarse)):
         advance(number, num_rounds)
         model = run_until_settled(model, given, settings)
+        if config.scale_hanging_groups:
+            model = scale_hanging_groups(model, keypoints, tracks)
     advance(num_rounds - 1, num_rounds)
     last = given if last_tracks is None else replace(given, tracks=last_tracks)
     model = _run_last_round(model, last, checked=given)
