@@ -18,10 +18,33 @@ def _problem(num: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, n
     return edges, root @ np.swapaxes(root, 1, 2) + np.eye(k), rng.normal(size=(edges.shape[1], k))
 
 
+@pytest.fixture(params=["sparse", "dense because small", "dense because filled"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Systems are solved in this way, whatever their size."""
+    monkeypatch.setattr(laplacian, "MAX_DENSE_UNKNOWNS", 1000 if request.param == "dense because small" else 0)
+    monkeypatch.setattr(
+        laplacian, "MAX_DENSE_UNKNOWNS_OF_DENSE_GRAPH", 1000 if request.param == "dense because filled" else 0
+    )
+    return str(request.param)
+
+
+def test_each_way_is_taken(way: str) -> None:
+    edges, block, _ = _problem(12, 3)
+    matrix = block_matrix(edges, block, diagonal_blocks(edges, block, 12))
+    assert isinstance(matrix, np.ndarray) == way.startswith("dense")
+
+
+def test_a_large_sparse_graph_is_solved_sparsely_and_a_large_dense_one_densely() -> None:
+    num = 200
+    for reach, is_dense in ((2, False), (60, True)):
+        edges = np.concatenate([np.stack([np.arange(num - k), np.arange(k, num)]) for k in range(1, reach + 1)], axis=1)
+        block = np.tile(np.eye(3), (edges.shape[1], 1, 1))
+        assert isinstance(block_matrix(edges, block, diagonal_blocks(edges, block, num)), np.ndarray) == is_dense
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize("max_dense", [0, 1000])
-def test_the_solution_is_that_of_least_squares(k: int, max_dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(laplacian, "MAX_DENSE_UNKNOWNS", max_dense)
+def test_the_solution_is_that_of_least_squares(k: int) -> None:
     num = 12
     edges, block, target = _problem(num, k)
     difference = np.zeros((edges.shape[1], k, num, k))
@@ -39,9 +62,8 @@ def test_the_solution_is_that_of_least_squares(k: int, max_dense: int, monkeypat
     np.testing.assert_allclose(found[k:, 0], wanted, atol=1e-9)
 
 
-@pytest.mark.parametrize("max_dense", [0, 1000])
-def test_systems_of_one_graph_are_solved_as_if_alone(max_dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(laplacian, "MAX_DENSE_UNKNOWNS", max_dense)
+@pytest.mark.usefixtures("way")
+def test_systems_of_one_graph_are_solved_as_if_alone() -> None:
     edges, block, pull = _problem(12, 3)
     blocks, pulls = np.stack([block, 2 * block, block**2 + np.eye(3)]), np.stack([pull, -pull, 3 * pull])
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_DENSE_UNKNOWNS = 300
 """Systems up to this size are dense ones: setting up a sparse factorisation costs more than it saves, and so does
 loading the library that does it."""
+MAX_DENSE_UNKNOWNS_OF_DENSE_GRAPH, MIN_PART_JOINED = 2000, 1 / 8
+"""Larger ones are, too, where each camera is joined to so large a part of all: there a factorisation fills up."""
 
 
 def sum_at_nodes(edges: IntArray, pull: FloatArray, num: int) -> FloatArray:
@@ -44,7 +46,7 @@ def diagonal_blocks(edges: IntArray, block: FloatArray, num: int) -> FloatArray:
 def block_matrix(edges: IntArray, block: FloatArray, diagonal: FloatArray) -> FloatArray | bsr_array:
     """The matrix (num k, num k) with these blocks (num, k, k) on its diagonal and -B_ij beside it; sparse if large."""
     num, k, _ = diagonal.shape
-    return (_dense_matrices if num * k <= MAX_DENSE_UNKNOWNS else sparse_matrix)(edges, block, diagonal)
+    return (_dense_matrices if _is_dense(edges, num, k) else sparse_matrix)(edges, block, diagonal)
 
 
 def sparse_matrix(edges: IntArray, block: FloatArray, diagonal: FloatArray) -> bsr_array:
@@ -68,12 +70,18 @@ def solve_grounded(edges: IntArray, block: FloatArray, diagonal: FloatArray, rhs
     x = np.zeros(rhs.shape)
     if num < 2:
         return x
-    if num * k <= MAX_DENSE_UNKNOWNS:
+    if _is_dense(edges, num, k):
         x[..., k:, :] = np.linalg.solve(_dense_matrices(edges, block, diagonal)[..., k:, k:], rhs[..., k:, :])
         return x
     for system in np.ndindex(rhs.shape[:-2]):
         x[system][k:] = _solve_sparse(sparse_matrix(edges, block[system], diagonal[system]), rhs[system], k)
     return x
+
+
+def _is_dense(edges: IntArray, num: int, k: int) -> bool:
+    """Whether a system of so many cameras with k unknowns each is solved as a dense one."""
+    is_filled = 2 * edges.shape[1] >= MIN_PART_JOINED * num**2
+    return num * k <= MAX_DENSE_UNKNOWNS or (is_filled and num * k <= MAX_DENSE_UNKNOWNS_OF_DENSE_GRAPH)
 
 
 def _solve_sparse(matrix: bsr_array, rhs: FloatArray, first: int) -> FloatArray:
