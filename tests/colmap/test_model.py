@@ -11,6 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from tests.synthetic import Truth, make_problem
+from vgpa.colmap import bundle
 from vgpa.colmap.bundle import BundleOptions, bundle_adjust
 from vgpa.colmap.cameras import MODEL_NAMES, check_params, focal_change, has_believable_focal, project, unproject
 from vgpa.colmap.model import read_model, write_model
@@ -92,6 +93,19 @@ def test_bundle_adjustment_undoes_a_perturbation() -> None:
     solved = bundle_adjust(start, truth.problem.keypoints, OPTIONS)
     assert evaluate(start, model).auc[1] < 0.8
     assert evaluate(solved, model).rotation_mean_deg < 1e-3
+
+
+@pytest.mark.parametrize("min_filled", [0.5, 1.1])
+def test_a_system_where_all_see_the_same_finds_the_minimum_dense_or_not(
+    min_filled: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "MIN_FILLED", min_filled)
+    truth = make_problem(bundle.MAX_NUM_SMALL + 4, 60)
+    model = true_model(truth)
+    moved = replace(model, xyz=model.xyz + 0.05 * np.random.default_rng(1).normal(size=model.xyz.shape))
+    assert bundle._is_filled(moved) == (min_filled < 1)
+    adjusted = bundle_adjust(moved, truth.problem.keypoints, OPTIONS)
+    assert evaluate(adjusted, model).auc[1] > 0.999
 
 
 def test_focal_length_is_refined_only_when_asked() -> None:

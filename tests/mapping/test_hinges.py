@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
 
 from tests.synthetic import Truth, make_problem
 from vgpa.geometry.rigid import Rigid
-from vgpa.mapping.hinges import MIN_NUM_TIES, count_shared, find_hinges, scale_hanging_groups
+from vgpa.mapping.hinges import MIN_NUM_TIES, find_hinges, scale_hanging_groups
 from vgpa.scene import Keypoints, Poses, Reconstruction, Tracks
 
 NUM, HINGE, NUM_POINTS, NUM_TIES = 10, 3, 200, 20
@@ -48,16 +47,6 @@ def size_of_group(model: Reconstruction, truth: Truth) -> float:
     """Its size over the true one."""
     ours, true = (cams.centre for cams in (model.poses.cam_from_world, truth.cam_from_world))
     return float(np.linalg.norm(ours[0] - ours[HINGE]) / np.linalg.norm(true[0] - true[HINGE]))
-
-
-def test_pairs_share_the_tracks_that_both_see() -> None:
-    tracks = make_tracks(NUM_TIES)
-    expected = np.zeros((NUM, NUM), dtype=np.int64)
-    for first, end in zip(tracks.offsets[:-1], tracks.offsets[1:], strict=True):
-        for i, j in combinations(tracks.image_idx[first:end].tolist(), 2):
-            expected[i, j] += 1
-            expected[j, i] += 1
-    np.testing.assert_array_equal(count_shared(tracks, NUM), expected)
 
 
 def test_the_hinge_and_its_group_are_found_in_spite_of_a_few_wrong_points() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -175,3 +176,16 @@ def test_a_thinned_problem_keeps_its_edges_and_which_match_is_whose() -> None:
     whole = {(e, *m) for e, m in zip(problem.matches.edge_idx, problem.matches.keypoint_idx.tolist(), strict=True)}
     left = {(e, *m) for e, m in zip(thinned.matches.edge_idx, thinned.matches.keypoint_idx.tolist(), strict=True)}
     assert left < whole
+
+
+@given(lengths_strategy)
+def test_pairs_share_the_tracks_that_both_see(lengths: list[int]) -> None:
+    tracks = tracks_of(lengths)
+    expected = np.zeros((7, 7), dtype=np.int64)
+    for first, end in zip(tracks.offsets[:-1], tracks.offsets[1:], strict=True):
+        for i, j in combinations(tracks.image_idx[first:end].tolist(), 2):
+            expected[i, j] += 1
+            expected[j, i] += 1
+    np.testing.assert_array_equal(tracks.num_shared(7), expected)
+    twice = Tracks(np.array([0, 2]), np.array([3, 3]), np.array([0, 1]))
+    assert not twice.num_shared(7).any()

@@ -16,6 +16,9 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import FloatArray, normalize, wxyz_from_xyzw
 from vgpa.scene import Camera, Keypoints, Poses, Reconstruction
 
+MAX_NUM_SMALL, MAX_NUM_FILLED, MIN_FILLED = 50, 300, 0.5
+"""Images up to which pycolmap solves dense systems anyway, and up to which it should where so large a part of all pairs
+of images share points: a sparse factorisation fills up there, and takes a quarter longer."""
 LOSSES = {"huber": pycolmap.LossFunctionType.HUBER, "cauchy": pycolmap.LossFunctionType.CAUCHY}
 
 
@@ -70,8 +73,9 @@ def bundle_adjust(
     weak = _weak_cameras(reconstruction, options.min_images_for_principal_point)
     for camera_id in {*weak, *(camera_idx + 1 for camera_idx in options.held_cameras)}:
         config.set_constant_cam_intrinsics(camera_id)
+    is_filled = free_images is None and _is_filled(reconstruction)
     with silenced():
-        pycolmap.create_default_ceres_bundle_adjuster(_to_pycolmap(options), config, model).solve()
+        pycolmap.create_default_ceres_bundle_adjuster(_to_pycolmap(options, is_filled), config, model).solve()
     return replace(
         reconstruction,
         images=reconstruction.images.with_cameras(_read_cameras(model, reconstruction)),
@@ -117,8 +121,22 @@ def _weak_cameras(reconstruction: Reconstruction, min_num: int | None) -> list[i
     return (np.flatnonzero((count > 0) & (count < min_num)) + 1).tolist()
 
 
-def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
+def _is_filled(reconstruction: Reconstruction) -> bool:
+    """Whether so many pairs of images share points that the system of all cameras is a dense one."""
+    num = reconstruction.num_registered
+    if not MAX_NUM_SMALL < num <= MAX_NUM_FILLED:
+        return False
+    shares = reconstruction.tracks.num_shared(len(reconstruction.images)) > 0
+    return bool(np.count_nonzero(shares) >= MIN_FILLED * num * (num - 1))
+
+
+def _to_pycolmap(options: BundleOptions, is_filled: bool) -> pycolmap.BundleAdjustmentOptions:
     result = pycolmap.BundleAdjustmentOptions()
+    solver = result.ceres.solver_options
+    solver.dense_linear_algebra_library_type = type(solver.dense_linear_algebra_library_type).LAPACK
+    if is_filled:
+        result.ceres.auto_select_solver_type = False
+        solver.linear_solver_type = type(solver.linear_solver_type).DENSE_SCHUR
     result.print_summary = False
     result.refine_focal_length = options.refine_intrinsics
     result.refine_extra_params = options.refine_intrinsics and options.refine_distortion
@@ -126,11 +144,11 @@ def _to_pycolmap(options: BundleOptions) -> pycolmap.BundleAdjustmentOptions:
     result.ceres.loss_function_type = LOSSES[options.loss]
     result.ceres.loss_function_scale = options.loss_scale_px
     # pycolmap's own default is 0: it would always run to the last iteration.
-    result.ceres.solver_options.function_tolerance = options.tolerance
-    result.ceres.solver_options.max_num_iterations = options.max_iterations
-    result.ceres.solver_options.num_threads = options.num_threads
-    result.ceres.solver_options.use_nonmonotonic_steps = options.may_climb
-    result.ceres.solver_options.initial_trust_region_radius = options.trust_radius
+    solver.function_tolerance = options.tolerance
+    solver.max_num_iterations = options.max_iterations
+    solver.num_threads = options.num_threads
+    solver.use_nonmonotonic_steps = options.may_climb
+    solver.initial_trust_region_radius = options.trust_radius
     return result
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vgpa.geometry.components import find_hanging
+from vgpa.geometry.components import find_hanging, label_components
 from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray
 from vgpa.mapping.triangulate import PointFilter, triangulate
 from vgpa.scene import Keypoints, Poses, Reconstruction, Tracks
 
-STRONG = (1, 2, 4, 8, 16)
+STRONG = (16, 8, 4, 2, 1)
 """Points that two images share which tie them: a few wrong ones may be among them, so several numbers are tried."""
 MAX_NUM_IMAGES = 2000
 """Beyond this, counting what pairs share takes too long."""
@@ -51,32 +51,19 @@ def find_hinges(tracks: Tracks, num_images: int) -> list[Hinge]:
     """The groups that hang on one image by the points that images share, smaller ones first."""
     if num_images > MAX_NUM_IMAGES:
         return []
-    num_shared = count_shared(tracks, num_images)
+    num_shared = tracks.num_shared(num_images)
     root, found = int(np.argmax(num_shared.sum(axis=0))), {}
+    num_seen = np.count_nonzero(num_shared.any(axis=0))
     for min_num in STRONG:
         edges = np.stack(np.nonzero(np.triu(num_shared >= min_num, 1)))
-        for hinge, group in find_hanging(edges, num_images, root):
+        hanging = find_hanging(edges, num_images, root)
+        for hinge, group in hanging:
             if len(group) >= 2:
                 whole = _with_loose(group, edges, num_shared)
                 found[hinge, whole.tobytes()] = Hinge(hinge, whole)
+        if not hanging and len(np.unique(edges)) == num_seen == np.bincount(label_components(edges, num_images)).max():
+            break  # with more ties nothing hangs either
     return sorted(found.values(), key=lambda hinge: len(hinge.group))
-
-
-def count_shared(tracks: Tracks, num_images: int) -> IntArray:
-    """(num_images, num_images) tracks that each pair of images shares; 0 on the diagonal.
-
-    Every observation is paired with the next one of its track, then with the one after that, and so on.
-    """
-    counts = np.zeros(num_images**2, dtype=np.int64)
-    end = tracks.offsets[1:][tracks.track_idx]
-    first = np.arange(tracks.num_observations)
-    step = 1
-    while len(first := first[first + step < end[first]]):
-        one, other = tracks.image_idx[first], tracks.image_idx[first + step]
-        counts += np.bincount(one * num_images + other, minlength=num_images**2)
-        step += 1
-    square = counts.reshape(num_images, num_images)
-    return square + square.T
 
 
 def _with_loose(group: IntArray, edges: IntArray, num_shared: IntArray) -> IntArray:

@@ -68,6 +68,22 @@ class Tracks:
         offsets = np.concatenate([[0], np.cumsum(self.lengths[runs])])
         return Tracks(offsets, self.image_idx[items], self.keypoint_idx[items])
 
+    def num_shared(self, num_images: int) -> NDArray[np.int64]:
+        """(num_images, num_images) tracks that each pair of images shares; 0 on the diagonal.
+
+        Every observation is paired with the next one of its track, then with the one after that, and so on.
+        """
+        num = np.zeros(num_images**2, dtype=np.int64)
+        end, first, step = self.offsets[1:][self.track_idx], np.arange(self.num_observations), 1
+        while len(first := first[first + step < end[first]]):
+            pair = self.image_idx[first] * num_images + self.image_idx[first + step]
+            num += np.bincount(pair, minlength=num_images**2)
+            step += 1
+        square = num.reshape(num_images, num_images)
+        square = square + square.T
+        np.fill_diagonal(square, 0)  # a track may observe two keypoints of one image
+        return square
+
     def of_observed(self, keypoints: Keypoints) -> tuple[Tracks, Keypoints]:
         """The same tracks and only the keypoints that they observe, numbered anew in their order."""
         by_image = np.lexsort((self.keypoint_idx, self.image_idx))
