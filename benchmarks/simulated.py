@@ -1,18 +1,19 @@
 """Simulated internet collections: real cameras, photos that nobody took, and a known answer.
 
     VGPA_DATA=... python benchmarks/simulated.py [SCENE ...] [--images N] [--seeds FIRST END]
-                                                 [--methods default fast glomap] [--out FOLDER]
+                                                 [--methods default fast glomap] [--out FOLDER] [--page FILE]
 
 The cameras are those of MegaDepth scenes that no training may see (0019, 0024, 0063, 1589); `simulated_photos.py` tells
-what is simulated about them. Pairs are verified by COLMAP. Seed k draws other cameras, points and mistakes. Printed for
-each collection and method: images, RA-AUC@5 and AUC@5 against the true poses, seconds; and the means. Databases are
-kept in FOLDER (runs/simulated unless given), and made only if they are not there.
+what is simulated about them. Pairs are verified by COLMAP. Seed k draws other cameras, points and mistakes. Databases
+are kept in FOLDER (runs/simulated unless given), and made only if they are not there. The table goes to
+docs/simulated.md, or to FILE.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, mean
 
@@ -29,6 +30,30 @@ from vgpa.config import default
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
 
 SCENES = ("0019", "0024", "0063", "1589")
+PAGE = Path(__file__).parents[1] / "docs" / "simulated.md"
+HEAD = """# Simulated collections
+
+Internet collections with a known answer: real cameras of MegaDepth scenes (0019, 0024, 0063 and 1589, on which nothing
+was trained), and photos, matches and mistakes that are simulated (`benchmarks/simulated_photos.py`). Every photo has a
+lens of its own; of a third of them nothing is known, and one in ten has a wrong focal length in its EXIF. A tenth of
+all matches is wrong, and a part of the scene looks like another part of it. Every method reads the same database,
+verified by COLMAP. Each cell: images registered, RA-AUC@5 against the true poses, seconds with the start of the
+process; the last line has the sum, the mean and the geometric mean. A collection is named by its scene, its images and
+its seed; nothing was chosen on these seeds.
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a method made of a collection: images, RA-AUC@5, seconds."""
+
+    num: int
+    score: float
+    seconds: float
+
+    def in_words(self) -> str:
+        """A table's cell."""
+        return f"{self.num}, {self.score:.3f}, {self.seconds:.1f} s"
 
 
 def make_collection(cameras: Path, num_images: int, seed: int, folder: Path) -> None:
@@ -54,31 +79,53 @@ def make_collection(cameras: Path, num_images: int, seed: int, folder: Path) -> 
     unfinished.replace(database)
 
 
+def run_all(folders: list[Path], methods: list[str]) -> dict[tuple[str, str], Row]:
+    """The figures of every collection, by its name, and method."""
+    rows = {}
+    for folder in folders:
+        reference, _ = read_model(folder / "reference")
+        offer = Offer(folder.name, reference, folder / "database.db", fix_intrinsics=False, reintegrate=None)
+        for name in methods:
+            figures = parse_method(name).run(offer, seed=0).figures
+            row = Row(int(figures.get("registered", 0)), figures.get("ra_auc5", 0.0), figures["seconds"])
+            rows[folder.name, name] = row
+            print(f"{folder.name} {name}: {row.in_words()}", flush=True)
+    return rows
+
+
+def write_page(rows: dict[tuple[str, str], Row], caption: str, page: Path) -> None:
+    """The table, with means (of seconds the geometric one) in its last line."""
+    collections, methods = (list(dict.fromkeys(key[side] for key in rows)) for side in (0, 1))
+    lines = [f"| collection | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
+    for name in collections:
+        lines.append(f"| {name} | {' | '.join(rows[name, method].in_words() for method in methods)} |")
+    of_method = {method: [rows[name, method] for name in collections] for method in methods}
+    mean_rows = (
+        Row(sum(r.num for r in some), mean(r.score for r in some), geometric_mean(r.seconds for r in some))
+        for some in of_method.values()
+    )
+    lines.append(f"| all | {' | '.join(row.in_words() for row in mean_rows)} |")
+    page.write_text("\n".join([HEAD, caption, "", *lines, ""]))
+
+
 def main() -> None:
-    """Make collections, run, and print."""
+    """Make collections, run, and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenes", nargs="*", default=SCENES, metavar="SCENE")
     parser.add_argument("--images", type=int, default=120, metavar="N")
     parser.add_argument("--seeds", nargs=2, type=int, default=(0, 2), metavar=("FIRST", "END"))
     parser.add_argument("--methods", nargs="+", default=["default", "fast", "glomap"], metavar="METHOD")
     parser.add_argument("--out", type=Path, default=Path("runs", "simulated"), metavar="FOLDER")
+    parser.add_argument("--page", type=Path, default=PAGE, metavar="FILE")
     given = parser.parse_args()
     data = Path(os.environ["VGPA_DATA"]) / "data" / "cameras"
-    rows: dict[str, list[tuple[float, float, float]]] = {name: [] for name in given.methods}
+    folders = []
     for scene, seed in ((scene, seed) for scene in given.scenes for seed in range(*given.seeds)):
-        folder = given.out / f"{scene}-{given.images}-{seed}"
-        make_collection(data / f"megadepth_{scene}.npz", given.images, seed, folder)
-        reference, _ = read_model(folder / "reference")
-        offer = Offer(folder.name, reference, folder / "database.db", fix_intrinsics=False, reintegrate=None)
-        for name in given.methods:
-            figures = parse_method(name).run(offer, seed=0).figures
-            row = figures.get("registered", 0.0), figures.get("ra_auc5", 0.0), figures["seconds"]
-            rows[name].append(row)
-            auc = figures.get("auc5", 0.0)
-            print(f"{folder.name} {name}: {row[0]:.0f} images, {row[1]:.3f} ({auc:.3f}), {row[2]:.1f} s", flush=True)
-    for name, all_rows in rows.items():
-        num, score, seconds = zip(*all_rows, strict=True)
-        print(f"{name}: {sum(num):.0f} images, {mean(score):.3f}, {geometric_mean(seconds):.1f} s")
+        folders.append(given.out / f"{scene}-{given.images}-{seed}")
+        make_collection(data / f"megadepth_{scene}.npz", given.images, seed, folders[-1])
+    seeds = f"--seeds {given.seeds[0]} {given.seeds[1]}"
+    caption = f"`python benchmarks/simulated.py --images {given.images} {seeds}` on {os.cpu_count()} cores."
+    write_page(run_all(folders, given.methods), caption, given.page)
 
 
 if __name__ == "__main__":

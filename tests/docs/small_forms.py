@@ -51,6 +51,11 @@ RULES = (
     Rule(r"python benchmarks/(frontend\.py quality|calibration\.py) --work DIR", more="demo"),
     Rule(r"python benchmarks/reintegration\.py", more="demo --out reintegration.md"),
     Rule(
+        r"python benchmarks/simulated\.py .*",
+        {"--images": "12", "--seeds": "0 1"},
+        "0024 --methods fast --page simulated.md",
+    ),
+    Rule(
         r"python benchmarks/mapping\.py.*",
         {r"SCENE|[\w-]+\d|\.{3}": "demo", "--methods": "default", "--repeat": "1"},
         "--methods default --resume runs/records.jsonl --out .",

@@ -87,7 +87,8 @@ def test_script(script: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
 def shipped() -> dict[str, str]:
     """The files that the scripts write unless they are told where."""
-    names = ("network-results.md", "reliability.md", "reintegration.md", "robustness.md", "worlds.md", "worlds")
+    pages = ("network-results", "reliability", "reintegration", "robustness", "simulated", "worlds")
+    names = (*(f"{page}.md" for page in pages), "worlds")
     paths = [*(ROOT / "docs" / name for name in names), ROOT / "benchmarks" / "RESULTS.md"]
     return {str(path): path.read_text() if path.is_file() else str(sorted(path.iterdir())) for path in paths}
 
@@ -101,6 +102,7 @@ RESULTS = {
     "calibration": r"\| demo \| ",
     "mapping": r"# Robustness|# Results",
     "reintegration": r"demo \| taken out \| \d+ \| \d+",
+    "simulated": r"\| 0024-12-0 \| \d+, 0\.\d+, ",
 }
 """What must have been printed or written."""
 
