@@ -102,7 +102,7 @@ RESULTS = {
     "calibration": r"\| demo \| ",
     "mapping": r"# Robustness|# Results",
     "reintegration": r"demo \| taken out \| \d+ \| \d+",
-    "simulated": r"\| 0024-12-0 \| \d+, 0\.\d+, ",
+    "simulated": r"\| 0024-12-0 \| \d+, 0\.\d+ \|",
 }
 """What must have been printed or written."""
 
