@@ -2,7 +2,8 @@
 
     VGPA_DATA=... python benchmarks/reintegration.py [SCENE ...] [--out FILE]
 
-Three ways of losing images, for every scene of $VGPA_DATA/scenes:
+Three ways of losing images, for every scene of $VGPA_DATA/scenes, and for the collections of `simulated.py`, which are
+named by scene, images and seed (0024-120-1), made in runs/simulated where they are not there, and have a known answer:
 
 - "lost": what a run without re-integration leaves out, if anything, and the run with it brings back;
 - "parts": the same in sixteen random parts of the scene (those of `subsets.py`), which hang together less well;
@@ -18,150 +19,20 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from horizons import tilts_deg
-from subsets import draw
+import simulated
+from reintegration_trials import NUM_PARTS, Trial, Wrong, run_scene
 
-from vgpa.colmap.database import read_problem
-from vgpa.colmap.model import read_model
-from vgpa.config import Config, default
 from vgpa.errors import NoModelError
-from vgpa.evaluate.scores import Protocol, camera_errors
-from vgpa.mapping.extend import without_images
-from vgpa.scene import Problem, Reconstruction
-from vgpa.solve import register, solve
-from vgpa.stages import StageLog
 
 PAGE = Path(__file__).parents[1] / "docs" / "reintegration.md"
-KNOWN_INTRINSICS = {"fountain-P11", "entry-P10", "dino48"}
-PART_TAKEN_OUT, SEED = 1 / 3, 0
-MAX_ERROR_DEG = 5.0
 WEAK_REFERENCES = {"statue_of_liberty_135"}
-NUM_PARTS = 16
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """An image that came back to a wrong place: its error, and the points that it sees there and in the reference.
-
-    A reference may have no points at all. Where the photo shows a horizon, its angle to that of the other photos in
-    our model and in the reference (`horizons.py`).
-    """
-
-    name: str
-    error_deg: float
-    num_points: int
-    num_points_in_reference: int | None
-    horizon_deg: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One model before and after.
-
-    Attributes:
-        scene, way: which scene, and how its images were lost.
-        num_lost, num_back: images that the model lacked, and those of them that came back.
-        seconds: what that took.
-        error_before_deg, error_after_deg: mean rotation error of all registered cameras.
-        wrong: images that came back to a wrong place.
-    """
-
-    scene: str
-    way: str
-    num_lost: int
-    num_back: int
-    seconds: float
-    error_before_deg: float
-    error_after_deg: float
-    wrong: tuple[Wrong, ...]
-
-
-def run_scene(folder: Path) -> Iterator[Trial]:
-    """The trials of one scene."""
-    problem, (reference, _) = read_problem(folder / "database.db"), read_model(folder / "reference")
-    config = default()
-    config = replace(config, mapping=replace(config.mapping, fix_intrinsics=folder.name in KNOWN_INTRINSICS))
-    without, whole, seconds = _run_both(problem, len(problem.images), config)
-    if without is not whole:
-        yield _judge(folder.name, "lost", (without, whole), reference, seconds)
-    for seed in range(NUM_PARTS):
-        is_kept = draw(len(problem.images), seed)
-        part = problem.select_edges(np.asarray(is_kept[problem.view_graph.edge_index].all(axis=0)))
-        try:
-            before, after, seconds = _run_both(part, int(is_kept.sum()), config)
-        except NoModelError:
-            continue
-        # Without re-integration another group of the images may be the largest.
-        if before is not after and (before.poses.is_known & after.poses.is_known).any():
-            trial = _judge(folder.name, "parts", (before, after), reference, seconds)
-            yield replace(trial, num_lost=int(is_kept.sum()) - before.num_registered)
-    rng = np.random.default_rng(SEED)
-    registered = np.flatnonzero(whole.poses.is_known)
-    is_out = np.zeros(len(problem.images), dtype=np.bool_)
-    is_out[rng.choice(registered, round(PART_TAKEN_OUT * len(registered)), replace=False)] = True
-    rest = without_images(whole, is_out)
-    start = time.perf_counter()
-    after = register(replace(problem, images=rest.images), rest, config, StageLog()).model
-    yield _judge(folder.name, "taken out", (rest, after), reference, time.perf_counter() - start)
-
-
-def _run_both(problem: Problem, num_images: int, config: Config) -> tuple[Reconstruction, Reconstruction, float]:
-    """The models without and with re-integration, and its seconds; the same model if it lacks none of the images."""
-    apart = replace(config, mapping=replace(config.mapping, reintegrate=None))
-    before = solve(problem, apart, StageLog()).model
-    if before.num_registered == num_images:
-        return before, before, 0.0
-    log = StageLog()
-    after = solve(problem, config, log).model
-    return before, after, sum(record.seconds for record in log.records if record.name == "reintegrate images")
-
-
-def _judge(
-    scene: str, way: str, models: tuple[Reconstruction, Reconstruction], reference: Reconstruction, seconds: float
-) -> Trial:
-    """The figures of a model before and after."""
-    before, after = models
-    error, was_there = _rotation_errors_deg(before, after, reference)
-    is_new = ~was_there & np.isfinite(error)
-    return Trial(
-        scene,
-        way,
-        int((~before.poses.is_known).sum()),
-        after.num_registered - before.num_registered,
-        seconds,
-        float(np.mean(error[was_there & np.isfinite(error)])),
-        float(np.mean(error[np.isfinite(error)])),
-        tuple(_describe(after, reference, k, error[k]) for k in np.flatnonzero(is_new & (error > MAX_ERROR_DEG))),
-    )
-
-
-def _describe(model: Reconstruction, reference: Reconstruction, image_idx: int, error_deg: float) -> Wrong:
-    name = model.images.names[image_idx]
-    in_reference = reference.images.names.index(name)
-    counts = [int((m.tracks.image_idx == k).sum()) for m, k in ((model, image_idx), (reference, in_reference))]
-    ours, theirs = (tilts_deg(m).get(name) for m in (model, reference))
-    tilts = (ours, theirs) if ours is not None and theirs is not None else None
-    return Wrong(name, float(error_deg), counts[0], counts[1] if reference.num_points else None, tilts)
-
-
-def _rotation_errors_deg(
-    before: Reconstruction, after: Reconstruction, reference: Reconstruction
-) -> tuple[np.ndarray, np.ndarray]:
-    """(num_images,) error of each camera that the reference has too, else NaN, and whether it was there before."""
-    place = {name: k for k, name in enumerate(reference.images.names) if reference.poses.is_known[k]}
-    at = np.array([place.get(name, -1) for name in after.images.names])
-    is_scored = after.poses.is_known & (at >= 0)
-    true = reference.poses.cam_from_world[np.maximum(at, 0)]
-    stays = np.flatnonzero(is_scored & before.poses.is_known)
-    true_from_ours = Protocol().align(after.poses.cam_from_world[stays], true[stays])
-    rotation_deg, _ = camera_errors(true_from_ours.apply_to_cameras(after.poses.cam_from_world), true)
-    return np.where(is_scored, rotation_deg, np.nan), before.poses.is_known
+SIMULATED = re.compile(r"\d{4}-\d+-\d+")
 
 
 def _merged(trials: list[Trial]) -> Trial:
@@ -183,6 +54,18 @@ def _row(trial: Trial) -> str:
         f"{trial.seconds / max(trial.num_back, 1):.2f} | {trial.error_before_deg:.3f} | {trial.error_after_deg:.3f} | "
         f"{len(trial.wrong)} |"
     )
+
+
+def _groups(trials: list[Trial]) -> dict[str, list[Trial]]:
+    """The trials whose reference can be trusted, by what they are of."""
+    sure = [t for t in trials if t.scene not in WEAK_REFERENCES]
+    simulations, real = ([t for t in sure if bool(SIMULATED.fullmatch(t.scene)) == is_one] for is_one in (True, False))
+    return {
+        "real scenes, images lost or taken out": [t for t in real if t.way != "parts"],
+        "parts of real scenes": [t for t in real if t.way == "parts"],
+        "simulated collections, images lost or taken out": [t for t in simulations if t.way != "parts"],
+        "parts of simulated collections": [t for t in simulations if t.way == "parts"],
+    }
 
 
 def _sentence(trials: list[Trial], which: str) -> str:
@@ -218,8 +101,6 @@ def write_page(trials: list[Trial], path: Path) -> None:
     """One row per scene and way, and sums without scenes whose reference is weak."""
     keys = list(dict.fromkeys((t.scene, t.way) for t in trials))
     rows = [_row(_merged([t for t in trials if (t.scene, t.way) == key])) for key in keys]
-    sure = [t for t in trials if t.scene not in WEAK_REFERENCES]
-    in_parts = [t for t in sure if t.way == "parts"]
     wrong_rows = list(_wrong_rows(trials))
     lines = [
         "# Re-integration of lost images",
@@ -228,17 +109,12 @@ def write_page(trials: list[Trial], path: Path) -> None:
         f"{NUM_PARTS} random parts of the scene, 40 to 85% of its images, where errors are means over the parts that "
         "lost any; a part whose largest model shares no image with the one before is left out. *Taken out*: a third of "
         "the images, at random, taken out of a finished model and given to `vgpa register`, whose seconds leave out "
-        "reading and writing. Wrong: over five degrees off.",
+        "reading and writing. Wrong: over five degrees off. Scenes with a number for a name are "
+        "[simulated collections](simulated.md), whose answer is known.",
         "| scene | way | images missing | back | seconds each | rotation error before, deg | after | wrong |\n"
         "|---|---|---|---|---|---|---|---|\n" + "\n".join(rows),
         f"Without {', '.join(sorted(WEAK_REFERENCES))}, whose reference is weak:",
-        "\n".join(
-            f"- {_sentence(*of)}"
-            for of in (
-                ([t for t in sure if t.way != "parts"], "whole scenes, lost or taken out"),
-                (in_parts, "parts of scenes"),
-            )
-        ),
+        "\n".join(f"- {_sentence(some, which)}" for which, some in _groups(trials).items() if some),
     ]
     if wrong_rows:
         lines += [
@@ -260,11 +136,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, metavar="FILE", default=PAGE)
     given = parser.parse_args()
     root = Path(os.environ["VGPA_DATA"]) / "scenes"
-    names = given.scenes or sorted(path.parent.name for path in root.glob("*/database.db"))
+    names = given.scenes or [*sorted(path.parent.name for path in root.glob("*/database.db")), *simulated.names()]
     trials: list[Trial] = []
     for name in names:
         try:
-            for trial in run_scene(root / name):
+            folder = simulated.make_collection(name) if SIMULATED.fullmatch(name) else root / name
+            for trial in run_scene(folder):
                 print(trial, flush=True)
                 trials.append(trial)
         except NoModelError as error:

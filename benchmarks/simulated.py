@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -29,7 +30,8 @@ from vgpa.colmap.tables import write_keypoints, write_matches
 from vgpa.config import default
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
 
-SCENES = ("0019", "0024", "0063", "1589")
+SCENES, NUM_IMAGES, SEEDS = ("0019", "0024", "0063", "1589"), 120, (0, 2)
+FOLDER = Path("runs", "simulated")
 PAGE = Path(__file__).parents[1] / "docs" / "simulated.md"
 HEAD = """# Simulated collections
 
@@ -54,27 +56,38 @@ class Row:
         return f"{self.num}, {self.score:.3f}"
 
 
-def make_collection(cameras: Path, num_images: int, seed: int, folder: Path) -> None:
-    """A database and a reference model, unless they are there."""
+def names(
+    scenes: Sequence[str] = SCENES, num_images: int = NUM_IMAGES, seeds: Sequence[int] = SEEDS
+) -> tuple[str, ...]:
+    """Names of collections, which tell their scene, images and seed."""
+    return tuple(f"{scene}-{num_images}-{seed}" for scene in scenes for seed in range(*seeds))
+
+
+def make_collection(name: str, out: Path = FOLDER) -> Path:
+    """The folder of a collection: a database and a reference model, made unless they are there."""
+    folder = out / name
     reference, database = folder / "reference", folder / "database.db"
     if database.is_file():
-        return
+        return folder
     folder.mkdir(parents=True, exist_ok=True)
+    scene, num_images, seed = (int(word) for word in name.split("-"))
+    cameras = Path(os.environ["VGPA_DATA"]) / "data" / "cameras" / f"megadepth_{scene:04d}.npz"
     photos = simulate_photos(cameras, num_images, seed)
-    names = [f"{k:04d}.jpg" for k in range(num_images)]
-    images = ImageSet(tuple(names), np.arange(num_images), photos.cameras, np.arange(num_images) + 1)
+    files = [f"{k:04d}.jpg" for k in range(num_images)]
+    images = ImageSet(tuple(files), np.arange(num_images), photos.cameras, np.arange(num_images) + 1)
     no_tracks = Tracks(np.zeros(1, dtype=np.int64), *np.zeros((2, 0), dtype=np.int64))
     nothing = np.zeros((0, 3)), no_tracks, np.zeros(0), np.zeros((0, 3), dtype=np.uint8)
     no_keypoints = Keypoints(np.zeros(num_images + 1, dtype=np.int64), np.zeros((0, 2)))
     write_model(Reconstruction(images, Poses.of_all(photos.poses), *nothing), no_keypoints, reference)
     unfinished = folder / "unfinished.db"
     unfinished.unlink(missing_ok=True)
-    sync_store(unfinished, [StoreImage(n, "", n, camera) for n, camera in zip(names, photos.told, strict=True)], {})
-    write_keypoints(unfinished, zip(names, photos.xy_px, strict=True))
-    write_matches(unfinished, ((names[i], names[j], matches) for i, j, matches in match_photos(photos, seed)))
+    sync_store(unfinished, [StoreImage(n, "", n, camera) for n, camera in zip(files, photos.told, strict=True)], {})
+    write_keypoints(unfinished, zip(files, photos.xy_px, strict=True))
+    write_matches(unfinished, ((files[i], files[j], matches) for i, j, matches in match_photos(photos, seed)))
     config = default()
     verify_matches(unfinished, config.matching, seed, config.num_threads)
     unfinished.replace(database)
+    return folder
 
 
 def run_all(folders: list[Path], methods: list[str]) -> dict[tuple[str, str], Row]:
@@ -107,17 +120,13 @@ def main() -> None:
     """Make collections, run, and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenes", nargs="*", default=SCENES, metavar="SCENE")
-    parser.add_argument("--images", type=int, default=120, metavar="N")
-    parser.add_argument("--seeds", nargs=2, type=int, default=(0, 2), metavar=("FIRST", "END"))
+    parser.add_argument("--images", type=int, default=NUM_IMAGES, metavar="N")
+    parser.add_argument("--seeds", nargs=2, type=int, default=SEEDS, metavar=("FIRST", "END"))
     parser.add_argument("--methods", nargs="+", default=["default", "fast", "glomap"], metavar="METHOD")
-    parser.add_argument("--out", type=Path, default=Path("runs", "simulated"), metavar="FOLDER")
+    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER")
     parser.add_argument("--page", type=Path, default=PAGE, metavar="FILE")
     given = parser.parse_args()
-    data = Path(os.environ["VGPA_DATA"]) / "data" / "cameras"
-    folders = []
-    for scene, seed in ((scene, seed) for scene in given.scenes for seed in range(*given.seeds)):
-        folders.append(given.out / f"{scene}-{given.images}-{seed}")
-        make_collection(data / f"megadepth_{scene}.npz", given.images, seed, folders[-1])
+    folders = [make_collection(name, given.out) for name in names(given.scenes, given.images, given.seeds)]
     seeds = f"--seeds {given.seeds[0]} {given.seeds[1]}"
     caption = f"`python benchmarks/simulated.py --images {given.images} {seeds}` on {os.cpu_count()} cores."
     write_page(run_all(folders, given.methods), caption, given.page)

@@ -49,7 +49,7 @@ RULES = (
     Rule(r"python benchmarks/frontend\.py cost", more="demo --rounds 1"),
     Rule(r"python benchmarks/frontend\.py retrieval", more="--set demo --sizes 4 6"),
     Rule(r"python benchmarks/(frontend\.py quality|calibration\.py) --work DIR", more="demo"),
-    Rule(r"python benchmarks/reintegration\.py", more="demo --out reintegration.md"),
+    Rule(r"python benchmarks/reintegration\.py", more="demo 0024-12-0 --out reintegration.md"),
     Rule(
         r"python benchmarks/simulated\.py .*",
         {"--images": "12", "--seeds": "0 1"},

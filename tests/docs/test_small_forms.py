@@ -101,7 +101,7 @@ RESULTS = {
     "frontend": r"\| \d+",
     "calibration": r"\| demo \| ",
     "mapping": r"# Robustness|# Results",
-    "reintegration": r"demo \| taken out \| \d+ \| \d+",
+    "reintegration": r"demo \| taken out \| \d+ \| \d+[^*]*0024-12-0 \| taken out",
     "simulated": r"\| 0024-12-0 \| \d+, 0\.\d+ \|",
 }
 """What must have been printed or written."""

@@ -1,0 +1,149 @@
+"""Trials of losing images of a scene and bringing them back, judged against its reference.
+
+Used by `reintegration.py`, whose docstring tells in which ways images are lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from horizons import tilts_deg
+from subsets import draw
+
+from vgpa.colmap.database import read_problem
+from vgpa.colmap.model import read_model
+from vgpa.config import Config, default
+from vgpa.errors import NoModelError
+from vgpa.evaluate.scores import Protocol, camera_errors
+from vgpa.mapping.extend import without_images
+from vgpa.scene import Problem, Reconstruction
+from vgpa.solve import register, solve
+from vgpa.stages import StageLog
+
+KNOWN_INTRINSICS = {"fountain-P11", "entry-P10", "dino48"}
+PART_TAKEN_OUT, SEED = 1 / 3, 0
+MAX_ERROR_DEG = 5.0
+NUM_PARTS = 16
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """An image that came back to a wrong place: its error, and the points that it sees there and in the reference.
+
+    A reference may have no points at all. Where the photo shows a horizon, its angle to that of the other photos in
+    our model and in the reference (`horizons.py`).
+    """
+
+    name: str
+    error_deg: float
+    num_points: int
+    num_points_in_reference: int | None
+    horizon_deg: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One model before and after.
+
+    Attributes:
+        scene, way: which scene, and how its images were lost.
+        num_lost, num_back: images that the model lacked, and those of them that came back.
+        seconds: what that took.
+        error_before_deg, error_after_deg: mean rotation error of all registered cameras.
+        wrong: images that came back to a wrong place.
+    """
+
+    scene: str
+    way: str
+    num_lost: int
+    num_back: int
+    seconds: float
+    error_before_deg: float
+    error_after_deg: float
+    wrong: tuple[Wrong, ...]
+
+
+def run_scene(folder: Path) -> Iterator[Trial]:
+    """The trials of one scene."""
+    problem, (reference, _) = read_problem(folder / "database.db"), read_model(folder / "reference")
+    config = default()
+    config = replace(config, mapping=replace(config.mapping, fix_intrinsics=folder.name in KNOWN_INTRINSICS))
+    without, whole, seconds = _run_both(problem, len(problem.images), config)
+    if without is not whole:
+        yield _judge(folder.name, "lost", (without, whole), reference, seconds)
+    for seed in range(NUM_PARTS):
+        is_kept = draw(len(problem.images), seed)
+        part = problem.select_edges(np.asarray(is_kept[problem.view_graph.edge_index].all(axis=0)))
+        try:
+            before, after, seconds = _run_both(part, int(is_kept.sum()), config)
+        except NoModelError:
+            continue
+        # Without re-integration another group of the images may be the largest.
+        if before is not after and (before.poses.is_known & after.poses.is_known).any():
+            trial = _judge(folder.name, "parts", (before, after), reference, seconds)
+            yield replace(trial, num_lost=int(is_kept.sum()) - before.num_registered)
+    rng = np.random.default_rng(SEED)
+    registered = np.flatnonzero(whole.poses.is_known)
+    is_out = np.zeros(len(problem.images), dtype=np.bool_)
+    is_out[rng.choice(registered, round(PART_TAKEN_OUT * len(registered)), replace=False)] = True
+    rest = without_images(whole, is_out)
+    start = time.perf_counter()
+    after = register(replace(problem, images=rest.images), rest, config, StageLog()).model
+    yield _judge(folder.name, "taken out", (rest, after), reference, time.perf_counter() - start)
+
+
+def _run_both(problem: Problem, num_images: int, config: Config) -> tuple[Reconstruction, Reconstruction, float]:
+    """The models without and with re-integration, and its seconds; the same model if it lacks none of the images."""
+    apart = replace(config, mapping=replace(config.mapping, reintegrate=None))
+    before = solve(problem, apart, StageLog()).model
+    if before.num_registered == num_images:
+        return before, before, 0.0
+    log = StageLog()
+    after = solve(problem, config, log).model
+    return before, after, sum(record.seconds for record in log.records if record.name == "reintegrate images")
+
+
+def _judge(
+    scene: str, way: str, models: tuple[Reconstruction, Reconstruction], reference: Reconstruction, seconds: float
+) -> Trial:
+    """The figures of a model before and after."""
+    before, after = models
+    error, was_there = _rotation_errors_deg(before, after, reference)
+    is_new = ~was_there & np.isfinite(error)
+    return Trial(
+        scene,
+        way,
+        int((~before.poses.is_known).sum()),
+        after.num_registered - before.num_registered,
+        seconds,
+        float(np.mean(error[was_there & np.isfinite(error)])),
+        float(np.mean(error[np.isfinite(error)])),
+        tuple(_describe(after, reference, k, error[k]) for k in np.flatnonzero(is_new & (error > MAX_ERROR_DEG))),
+    )
+
+
+def _describe(model: Reconstruction, reference: Reconstruction, image_idx: int, error_deg: float) -> Wrong:
+    name = model.images.names[image_idx]
+    in_reference = reference.images.names.index(name)
+    counts = [int((m.tracks.image_idx == k).sum()) for m, k in ((model, image_idx), (reference, in_reference))]
+    ours, theirs = (tilts_deg(m).get(name) for m in (model, reference))
+    tilts = (ours, theirs) if ours is not None and theirs is not None else None
+    return Wrong(name, float(error_deg), counts[0], counts[1] if reference.num_points else None, tilts)
+
+
+def _rotation_errors_deg(
+    before: Reconstruction, after: Reconstruction, reference: Reconstruction
+) -> tuple[np.ndarray, np.ndarray]:
+    """(num_images,) error of each camera that the reference has too, else NaN, and whether it was there before."""
+    place = {name: k for k, name in enumerate(reference.images.names) if reference.poses.is_known[k]}
+    at = np.array([place.get(name, -1) for name in after.images.names])
+    is_scored = after.poses.is_known & (at >= 0)
+    true = reference.poses.cam_from_world[np.maximum(at, 0)]
+    stays = np.flatnonzero(is_scored & before.poses.is_known)
+    true_from_ours = Protocol().align(after.poses.cam_from_world[stays], true[stays])
+    rotation_deg, _ = camera_errors(true_from_ours.apply_to_cameras(after.poses.cam_from_world), true)
+    return np.where(is_scored, rotation_deg, np.nan), before.poses.is_known
