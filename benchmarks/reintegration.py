@@ -122,7 +122,10 @@ def write_page(trials: list[Trial], path: Path) -> None:
             "place there either, whatever pose is written in its file; where it sees far fewer than in our models, and "
             "these agree with each other, the reference is in doubt. Where a photo shows the horizon, the last columns "
             "have its angle to the horizon of the other photos, in our model and in the reference: what does not know "
-            "up from down is wrong (`benchmarks/horizons.py`; up to two degrees are due to how it is read off).",
+            "up from down is wrong (`benchmarks/horizons.py`; up to two degrees are due to how it is read off). In "
+            "simulated collections a part of the scene looks like another part, and matches between the two agree with "
+            "each other: an image that hangs on the rest by these, alone or mostly, is wrong in every trial, and "
+            "nothing but looks could tell.",
             "| scene | way | image | times | off, deg | points, ours | points, reference | horizon, ours, deg | "
             "horizon, reference |\n|---|---|---|---|---|---|---|---|---|\n" + "\n".join(wrong_rows),
         ]
