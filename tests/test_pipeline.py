@@ -82,8 +82,12 @@ def test_it_runs_whatever_was_imported_first(first: str, synthetic_database: tup
     assert int(done.stdout) > 2
 
 
-@pytest.mark.parametrize(("name", "min_auc_5"), [("fountain-P11", 0.97), ("entry-P10", 0.97), ("lund29", 0.94)])
-def test_real_databases(name: str, min_auc_5: float, data_dir: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "min_auc_5", "max_rotation_deg"),
+    [("fountain-P11", 0.985, 0.04), ("entry-P10", 0.985, 0.04), ("lund29", 0.965, 0.105)],
+)
+def test_real_databases(name: str, min_auc_5: float, max_rotation_deg: float, data_dir: Path, tmp_path: Path) -> None:
+    """Surveyed scenes closely; lund29 less so, for its reference is a model of COLMAP (GLOMAP's is 0.108 deg from it)."""
     scene = data_dir / "scenes" / name
     config = presets.default()
     is_surveyed = name != "lund29"
@@ -92,7 +96,7 @@ def test_real_databases(name: str, min_auc_5: float, data_dir: Path, tmp_path: P
     scores = evaluate(result.reconstruction, read_model(scene / "reference")[0])
     assert scores.num_registered == scores.num_images
     assert scores.auc[5] > min_auc_5
-    assert scores.rotation_mean_deg < 0.1
+    assert scores.rotation_mean_deg < max_rotation_deg
 
 
 def test_a_turntable_whose_lens_is_free(data_dir: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def many_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     database = tmp_path_factory.mktemp("many") / "database.db"
     options = pycolmap.SyntheticDatasetOptions()
     options.num_rigs, options.num_cameras_per_rig, options.num_frames_per_rig = 1, 1, NUM_MANY_IMAGES
-    options.num_points3D = 150
+    options.num_points3D = 1000
     options.match_config = pycolmap.SyntheticDatasetMatchConfig.SPARSE
     options.match_sparsity = 0.85
     with silenced():
