@@ -84,10 +84,10 @@ def test_it_runs_whatever_was_imported_first(first: str, synthetic_database: tup
 
 @pytest.mark.parametrize(
     ("name", "min_auc_5", "max_rotation_deg"),
-    [("fountain-P11", 0.985, 0.04), ("entry-P10", 0.985, 0.04), ("lund29", 0.965, 0.105)],
+    [("fountain-P11", 0.985, 0.04), ("entry-P10", 0.985, 0.04), ("lund29", 0.965, 0.1)],
 )
 def test_real_databases(name: str, min_auc_5: float, max_rotation_deg: float, data_dir: Path, tmp_path: Path) -> None:
-    """Surveyed scenes closely; lund29 less so, as its reference is COLMAP's model (GLOMAP's is 0.108 deg from it)."""
+    """Surveyed scenes closely; lund29 less so, as its reference is a model of COLMAP."""
     scene = data_dir / "scenes" / name
     config = presets.default()
     is_surveyed = name != "lund29"

@@ -202,6 +202,7 @@ def default() -> Config:
     """The best accuracy and coverage."""
     rounds = (
         BundleRound(180, "cauchy", 2.0, 1e-3, 50, refine_intrinsics=True, is_adaptive=True, min_num_covered=100),
+        BundleRound(12, "huber", 1.0, 1e-3, 20, refine_intrinsics=True, min_num_covered=100),
         BundleRound(
             4, "huber", 1.0, 1e-4, 50, refine_intrinsics=True, trust_radius=1e6, max_runs=3, min_num_covered=200
         ),
