@@ -19,20 +19,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import simulated
+from mapping_tables import WEAK_REFERENCES
 from reintegration_trials import NUM_PARTS, Trial, Wrong, run_scene
 
 from vgpa.errors import NoModelError
 
 PAGE = Path(__file__).parents[1] / "docs" / "reintegration.md"
-WEAK_REFERENCES = {"statue_of_liberty_135"}
-SIMULATED = re.compile(r"\d{4}-\d+-\d+")
 
 
 def _merged(trials: list[Trial]) -> Trial:
@@ -59,7 +57,7 @@ def _row(trial: Trial) -> str:
 def _groups(trials: list[Trial]) -> dict[str, list[Trial]]:
     """The trials whose reference can be trusted, by what they are of."""
     sure = [t for t in trials if t.scene not in WEAK_REFERENCES]
-    simulations, real = ([t for t in sure if bool(SIMULATED.fullmatch(t.scene)) == is_one] for is_one in (True, False))
+    simulations, real = ([t for t in sure if simulated.is_name(t.scene) == is_one] for is_one in (True, False))
     return {
         "real scenes, images lost or taken out": [t for t in real if t.way != "parts"],
         "parts of real scenes": [t for t in real if t.way == "parts"],
@@ -143,7 +141,7 @@ def main() -> None:
     trials: list[Trial] = []
     for name in names:
         try:
-            folder = simulated.make_collection(name) if SIMULATED.fullmatch(name) else root / name
+            folder = simulated.make_collection(name) if simulated.is_name(name) else root / name
             for trial in run_scene(folder):
                 print(trial, flush=True)
                 trials.append(trial)

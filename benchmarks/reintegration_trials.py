@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from horizons import tilts_deg
+from mapping import KNOWN_INTRINSICS
 from subsets import draw
 
 from vgpa.colmap.database import read_problem
@@ -24,7 +25,6 @@ from vgpa.scene import Problem, Reconstruction
 from vgpa.solve import register, solve
 from vgpa.stages import StageLog
 
-KNOWN_INTRINSICS = {"fountain-P11", "entry-P10", "dino48"}
 PART_TAKEN_OUT, SEED = 1 / 3, 0
 MAX_ERROR_DEG = 5.0
 NUM_PARTS = 16

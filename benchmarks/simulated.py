@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,11 @@ def names(
 ) -> tuple[str, ...]:
     """Names of collections, which tell their scene, images and seed."""
     return tuple(f"{scene}-{num_images}-{seed}" for scene in scenes for seed in range(*seeds))
+
+
+def is_name(word: str) -> bool:
+    """Whether a word is the name of a collection."""
+    return re.fullmatch(r"\d{4}-\d+-\d+", word) is not None
 
 
 def make_collection(name: str, out: Path = FOLDER) -> Path:
