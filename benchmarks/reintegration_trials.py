@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from consensus import FOLDER, make_consensus
 from horizons import tilts_deg
 from mapping import KNOWN_INTRINSICS
+from mapping_tables import WEAK_REFERENCES
 from subsets import draw
 
 from vgpa.colmap.database import read_problem
@@ -20,6 +22,7 @@ from vgpa.colmap.model import read_model
 from vgpa.config import Config, default
 from vgpa.errors import NoModelError
 from vgpa.evaluate.scores import Protocol, camera_errors
+from vgpa.geometry.rotation import FloatArray
 from vgpa.mapping.extend import without_images
 from vgpa.scene import Problem, Reconstruction
 from vgpa.solve import register, solve
@@ -50,10 +53,12 @@ class Trial:
     """One model before and after.
 
     Attributes:
-        scene, way: which scene, and how its images were lost.
-        num_lost, num_back: images that the model lacked, and those of them that came back.
+        scene, way: which scene (and reference), and how its images were lost.
+        num_lost, num_back, num_judged: images that the model lacked, those of them that came back, and those of these
+            that the reference has.
         seconds: what that took.
         error_before_deg, error_after_deg: mean rotation error of all registered cameras.
+        error_same_deg: of the model after, that of the cameras that were there before.
         wrong: images that came back to a wrong place.
     """
 
@@ -61,20 +66,25 @@ class Trial:
     way: str
     num_lost: int
     num_back: int
+    num_judged: int
     seconds: float
     error_before_deg: float
+    error_same_deg: float
     error_after_deg: float
     wrong: tuple[Wrong, ...]
 
 
 def run_scene(folder: Path) -> Iterator[Trial]:
-    """The trials of one scene."""
-    problem, (reference, _) = read_problem(folder / "database.db"), read_model(folder / "reference")
-    config = default()
+    """The trials of one scene; where its reference is weak, judged against what COLMAP's models agree on, too."""
+    problem, config = read_problem(folder / "database.db"), default()
+    references = {folder.name: read_model(folder / "reference")[0]}
+    if folder.name in WEAK_REFERENCES:
+        firm = make_consensus(folder / "database.db", FOLDER / folder.name)
+        references[f"{folder.name} by consensus"] = read_model(firm)[0]
     config = replace(config, mapping=replace(config.mapping, fix_intrinsics=folder.name in KNOWN_INTRINSICS))
     without, whole, seconds = _run_both(problem, len(problem.images), config)
     if without is not whole:
-        yield _judge(folder.name, "lost", (without, whole), reference, seconds)
+        yield from _judge("lost", (without, whole), references, seconds)
     for seed in range(NUM_PARTS):
         is_kept = draw(len(problem.images), seed)
         part = problem.select_edges(np.asarray(is_kept[problem.view_graph.edge_index].all(axis=0)))
@@ -84,8 +94,8 @@ def run_scene(folder: Path) -> Iterator[Trial]:
             continue
         # Without re-integration another group of the images may be the largest.
         if before is not after and (before.poses.is_known & after.poses.is_known).any():
-            trial = _judge(folder.name, "parts", (before, after), reference, seconds)
-            yield replace(trial, num_lost=int(is_kept.sum()) - before.num_registered)
+            for trial in _judge("parts", (before, after), references, seconds):
+                yield replace(trial, num_lost=int(is_kept.sum()) - before.num_registered)
     rng = np.random.default_rng(SEED)
     registered = np.flatnonzero(whole.poses.is_known)
     is_out = np.zeros(len(problem.images), dtype=np.bool_)
@@ -93,7 +103,7 @@ def run_scene(folder: Path) -> Iterator[Trial]:
     rest = without_images(whole, is_out)
     start = time.perf_counter()
     after = register(replace(problem, images=rest.images), rest, config, StageLog()).model
-    yield _judge(folder.name, "taken out", (rest, after), reference, time.perf_counter() - start)
+    yield from _judge("taken out", (rest, after), references, time.perf_counter() - start)
 
 
 def _run_both(problem: Problem, num_images: int, config: Config) -> tuple[Reconstruction, Reconstruction, float]:
@@ -108,22 +118,27 @@ def _run_both(problem: Problem, num_images: int, config: Config) -> tuple[Recons
 
 
 def _judge(
-    scene: str, way: str, models: tuple[Reconstruction, Reconstruction], reference: Reconstruction, seconds: float
-) -> Trial:
-    """The figures of a model before and after."""
+    way: str, models: tuple[Reconstruction, Reconstruction], references: dict[str, Reconstruction], seconds: float
+) -> Iterator[Trial]:
+    """The figures of a model before and after, by each of the references."""
     before, after = models
-    error, was_there = _rotation_errors_deg(before, after, reference)
-    is_new = ~was_there & np.isfinite(error)
-    return Trial(
-        scene,
-        way,
-        int((~before.poses.is_known).sum()),
-        after.num_registered - before.num_registered,
-        seconds,
-        float(np.mean(error[was_there & np.isfinite(error)])),
-        float(np.mean(error[np.isfinite(error)])),
-        tuple(_describe(after, reference, k, error[k]) for k in np.flatnonzero(is_new & (error > MAX_ERROR_DEG))),
-    )
+    for scene, reference in references.items():
+        alone_deg = _rotation_errors_deg(before, before, reference)
+        error_deg, was_there = _rotation_errors_deg(before, after, reference), before.poses.is_known
+        is_new = ~was_there & np.isfinite(error_deg)
+        wrong = np.flatnonzero(is_new & (error_deg > MAX_ERROR_DEG))
+        yield Trial(
+            scene,
+            way,
+            int((~was_there).sum()),
+            after.num_registered - before.num_registered,
+            int(is_new.sum()),
+            seconds,
+            float(np.nanmean(alone_deg)),
+            float(np.nanmean(error_deg[was_there])),
+            float(np.nanmean(error_deg)),
+            tuple(_describe(after, reference, k, error_deg[k]) for k in wrong),
+        )
 
 
 def _describe(model: Reconstruction, reference: Reconstruction, image_idx: int, error_deg: float) -> Wrong:
@@ -135,15 +150,16 @@ def _describe(model: Reconstruction, reference: Reconstruction, image_idx: int, 
     return Wrong(name, float(error_deg), counts[0], counts[1] if reference.num_points else None, tilts)
 
 
-def _rotation_errors_deg(
-    before: Reconstruction, after: Reconstruction, reference: Reconstruction
-) -> tuple[np.ndarray, np.ndarray]:
-    """(num_images,) error of each camera that the reference has too, else NaN, and whether it was there before."""
+def _rotation_errors_deg(before: Reconstruction, model: Reconstruction, reference: Reconstruction) -> FloatArray:
+    """(num_images,) error of each camera of a model that the reference has too, else NaN.
+
+    Aligned by the cameras that were there before.
+    """
     place = {name: k for k, name in enumerate(reference.images.names) if reference.poses.is_known[k]}
-    at = np.array([place.get(name, -1) for name in after.images.names])
-    is_scored = after.poses.is_known & (at >= 0)
+    at = np.array([place.get(name, -1) for name in model.images.names])
+    is_scored = model.poses.is_known & (at >= 0)
     true = reference.poses.cam_from_world[np.maximum(at, 0)]
     stays = np.flatnonzero(is_scored & before.poses.is_known)
-    true_from_ours = Protocol().align(after.poses.cam_from_world[stays], true[stays])
-    rotation_deg, _ = camera_errors(true_from_ours.apply_to_cameras(after.poses.cam_from_world), true)
-    return np.where(is_scored, rotation_deg, np.nan), before.poses.is_known
+    true_from_ours = Protocol().align(model.poses.cam_from_world[stays], true[stays])
+    rotation_deg, _ = camera_errors(true_from_ours.apply_to_cameras(model.poses.cam_from_world), true)
+    return np.where(is_scored, rotation_deg, np.nan)
