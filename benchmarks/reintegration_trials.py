@@ -15,14 +15,13 @@ from consensus import FOLDER, make_consensus
 from horizons import tilts_deg
 from mapping import KNOWN_INTRINSICS
 from mapping_tables import WEAK_REFERENCES
+from rotation_errors import rotation_errors_deg
 from subsets import draw
 
 from vgpa.colmap.database import read_problem
 from vgpa.colmap.model import read_model
 from vgpa.config import Config, default
 from vgpa.errors import NoModelError
-from vgpa.evaluate.scores import Protocol, camera_errors
-from vgpa.geometry.rotation import FloatArray
 from vgpa.mapping.extend import without_images
 from vgpa.scene import Problem, Reconstruction
 from vgpa.solve import register, solve
@@ -31,6 +30,8 @@ from vgpa.stages import StageLog
 PART_TAKEN_OUT, SEED = 1 / 3, 0
 MAX_ERROR_DEG = 5.0
 NUM_PARTS = 16
+BY_CONSENSUS = " by consensus"
+"""Follows the name of a scene where it is judged against what COLMAP's models agree on (`consensus.py`)."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def run_scene(folder: Path) -> Iterator[Trial]:
     references = {folder.name: read_model(folder / "reference")[0]}
     if folder.name in WEAK_REFERENCES:
         firm = make_consensus(folder / "database.db", FOLDER / folder.name)
-        references[f"{folder.name} by consensus"] = read_model(firm)[0]
+        references[f"{folder.name}{BY_CONSENSUS}"] = read_model(firm)[0]
     config = replace(config, mapping=replace(config.mapping, fix_intrinsics=folder.name in KNOWN_INTRINSICS))
     without, whole, seconds = _run_both(problem, len(problem.images), config)
     if without is not whole:
@@ -122,22 +123,22 @@ def _judge(
 ) -> Iterator[Trial]:
     """The figures of a model before and after, by each of the references."""
     before, after = models
+    was_there = before.poses.is_known
     for scene, reference in references.items():
-        alone_deg = _rotation_errors_deg(before, before, reference)
-        error_deg, was_there = _rotation_errors_deg(before, after, reference), before.poses.is_known
+        error_deg = rotation_errors_deg(after, reference, was_there)
         is_new = ~was_there & np.isfinite(error_deg)
         wrong = np.flatnonzero(is_new & (error_deg > MAX_ERROR_DEG))
         yield Trial(
-            scene,
-            way,
-            int((~was_there).sum()),
-            after.num_registered - before.num_registered,
-            int(is_new.sum()),
-            seconds,
-            float(np.nanmean(alone_deg)),
-            float(np.nanmean(error_deg[was_there])),
-            float(np.nanmean(error_deg)),
-            tuple(_describe(after, reference, k, error_deg[k]) for k in wrong),
+            scene=scene,
+            way=way,
+            num_lost=int((~was_there).sum()),
+            num_back=after.num_registered - before.num_registered,
+            num_judged=int(is_new.sum()),
+            seconds=seconds,
+            error_before_deg=float(np.nanmean(rotation_errors_deg(before, reference))),
+            error_same_deg=float(np.nanmean(error_deg[was_there])),
+            error_after_deg=float(np.nanmean(error_deg)),
+            wrong=tuple(_describe(after, reference, k, error_deg[k]) for k in wrong),
         )
 
 
@@ -148,18 +149,3 @@ def _describe(model: Reconstruction, reference: Reconstruction, image_idx: int, 
     ours, theirs = (tilts_deg(m).get(name) for m in (model, reference))
     tilts = (ours, theirs) if ours is not None and theirs is not None else None
     return Wrong(name, float(error_deg), counts[0], counts[1] if reference.num_points else None, tilts)
-
-
-def _rotation_errors_deg(before: Reconstruction, model: Reconstruction, reference: Reconstruction) -> FloatArray:
-    """(num_images,) error of each camera of a model that the reference has too, else NaN.
-
-    Aligned by the cameras that were there before.
-    """
-    place = {name: k for k, name in enumerate(reference.images.names) if reference.poses.is_known[k]}
-    at = np.array([place.get(name, -1) for name in model.images.names])
-    is_scored = model.poses.is_known & (at >= 0)
-    true = reference.poses.cam_from_world[np.maximum(at, 0)]
-    stays = np.flatnonzero(is_scored & before.poses.is_known)
-    true_from_ours = Protocol().align(model.poses.cam_from_world[stays], true[stays])
-    rotation_deg, _ = camera_errors(true_from_ours.apply_to_cameras(model.poses.cam_from_world), true)
-    return np.where(is_scored, rotation_deg, np.nan)
