@@ -175,6 +175,8 @@ class MappingConfig:
     """Try to place lost images among the finished points; None leaves them out."""
     scale_hanging_groups: bool = True
     """Groups of images that hang on the rest by a single image get the size that the few tracks beyond it tell."""
+    tie_lenses: bool = True
+    """Images that have a camera each but agree on one lens are adjusted with one."""
     min_images_for_principal_point: int | None = 8
     """Images of one camera from which on a last adjustment frees its principal point too; None never does."""
     few_images: int = 0
@@ -262,6 +264,7 @@ def paper() -> Config:
             min_angle_deg=0.0,
             reintegrate=None,
             scale_hanging_groups=False,
+            tie_lenses=False,
             min_images_for_principal_point=None,
         ),
     )

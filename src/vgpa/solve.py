@@ -28,6 +28,7 @@ from vgpa.mapping.join import joint_poses, with_cameras_of
 from vgpa.mapping.reintegrate import reintegrate
 from vgpa.mapping.rounds import build_model
 from vgpa.mapping.safety import check_cameras
+from vgpa.mapping.same_lens import untie_lenses
 from vgpa.mapping.triangulate import PointFilter, triangulate
 from vgpa.scene import Camera, ImageSet, ImageState, Poses, Problem, Reconstruction, ViewGraph
 from vgpa.solution import Part, Solution, conclude
@@ -154,7 +155,9 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
         given = (problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
         built = build_model(*given, last_tracks=more_tracks if len(more_tracks) > len(tracks) else None)
     checked, seen = finish_model(problem, built, len(image_idx), config, log)
-    is_suspicious = seen & ~checked.model.poses.is_known
+    model = checked.model
+    checked = replace(checked, model=replace(model, images=untie_lenses(model.images, problem.images)))
+    is_suspicious = seen & ~model.poses.is_known
     return Part(checked, image_idx, group.view_graph, averaged, more_tracks, is_suspicious, predicted)
 
 

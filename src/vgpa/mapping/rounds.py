@@ -27,6 +27,7 @@ from vgpa.mapping.one_round import (
     triangulate_tracks,
 )
 from vgpa.mapping.principal_point import explains_principal_point, freeable_cameras
+from vgpa.mapping.same_lens import tie_lenses
 from vgpa.mapping.triangulate import Points, triangulate
 from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
 from vgpa.stages import advance
@@ -48,7 +49,7 @@ def build_model(
     num_threads: int,
     last_tracks: Tracks | None = None,
 ) -> Reconstruction:
-    """The model that the tracks support, from approximate poses.
+    """The model that the tracks support, from approximate poses. Images that share a lens have one camera in it.
 
     Args:
         last_tracks: for one more last round. More of them may be wrong, so they wait until poses are good.
@@ -63,6 +64,8 @@ def build_model(
         model = run_until_settled(model, given, settings)
         if config.scale_hanging_groups:
             model = scale_hanging_groups(model, keypoints, tracks)
+        if number == len(coarse) and config.tie_lenses and not config.fix_intrinsics:
+            model, given = tie_lenses(model, given)
     advance(num_rounds - 1, num_rounds)
     last = given if last_tracks is None else replace(given, tracks=last_tracks)
     model = _run_last_round(model, last, checked=given)
