@@ -47,6 +47,7 @@ SETTINGS = (
 ZOOMS = ((0.1, 1.2), (0.5, 1.03), (0.5, 1.1))
 """Part of the images that are zoomed, and by which factor."""
 SEED = 0
+FOLDER = Path("runs", "databases")
 
 
 def make_with_features(data: Path, scene: str, folder: Path) -> list[Path]:
@@ -116,6 +117,7 @@ def _with_own_cameras(problem: Problem, path: Path) -> Path:
 def _kept(path: Path, write: Callable[[Path], None]) -> Path:
     """The file, written by the function under another name first if it is not there."""
     if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".part")
         unfinished.unlink(missing_ok=True)
         with silenced():
@@ -131,9 +133,8 @@ def main() -> None:
     parser.add_argument("kind", choices=sorted(makers))
     parser.add_argument("scenes", nargs="+", metavar="SCENE")
     parser.add_argument("--methods", nargs="+", default=["default", "glomap"], metavar="METHOD")
-    parser.add_argument("--out", type=Path, default=Path("runs", "databases"), metavar="FOLDER")
+    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER")
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
     data = Path(os.environ["VGPA_DATA"])
     for scene in given.scenes:
         reference, _ = read_model(data / "scenes" / scene / "reference")

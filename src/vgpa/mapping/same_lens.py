@@ -34,6 +34,8 @@ MAX_PART_LOST = 0.1
 """Part of the photos that may be lost under one lens: what their lenses had explained was wrong then."""
 MAX_RUNS = 3
 """Runs of the round at most: poses that went with many lenses go a long way to those that go with one."""
+MAX_TRIALS = 2
+"""Groups that have many lenses after all bend the others' model too, so these are tied once more without them."""
 NUM_COVERED, MAX_ERROR_PX = 100, 12.0
 """Observations of each photo that are compared, and the error with which one counts that fits no point."""
 EFFICIENT = 2.385
@@ -46,7 +48,9 @@ def tie_lenses(free: Reconstruction, given: Given) -> tuple[Reconstruction, Give
     If none do, both are as they were.
     """
     groups = _candidates(free, given)
-    while groups:
+    for _ in range(MAX_TRIALS):
+        if not groups:
+            break
         tied = replace(given, images=_tied(given.images, given.images, groups))
         start = replace(free, images=_tied(free.images, given.images, groups))
         try:
