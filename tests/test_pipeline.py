@@ -49,6 +49,16 @@ def test_known_intrinsics_are_kept(demo_photos: Path, demo_cameras: DemoCameras,
     assert camera.params[0] == pytest.approx(demo_cameras.focal_px)
 
 
+def test_photos_that_are_told_to_share_no_camera_keep_their_lenses(demo_photos: Path, tmp_path: Path) -> None:
+    """Who reads the database later knows nothing of that, and finds out that it was one lens."""
+    config = presets.default()
+    apart = replace(config, features=replace(config.features, camera_mode="image"))
+    told = reconstruct(demo_photos, tmp_path / "told", apart).reconstruction.images
+    read = map_database(tmp_path / "told" / "database.db", tmp_path / "read").reconstruction.images
+    assert len({tuple(camera.params) for camera in told.cameras}) == len(told) == len(read.cameras)
+    assert len({tuple(camera.params) for camera in read.cameras}) == 1
+
+
 def test_one_broken_photo_is_named_and_the_rest_is_reconstructed(
     demo_photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,8 +66,7 @@ def reconstruct(images: Path, output: Path, config: Config | None = None, log: S
         unreadable = build_database(images, output, config, log)
     for name, reason in unreadable.items():
         log.warn(f"{name!r} cannot be read and is left out: {reason}")
-    if config.features.camera_params:
-        config = replace(config, mapping=replace(config.mapping, fix_intrinsics=True))
+    config = _as_told(config)
     unread = dict.fromkeys(unreadable, ImageState.UNREADABLE)
     return map_database(output / DATABASE, output, config, log, images=images, unread=unread)
 
@@ -136,6 +135,13 @@ def register_images(
         solution = register(problem, given, config, log)
         models = _write_models(solution, output, images, log)
         return _report(solution, models[0], output, _Context(config, log, images or database, {}))
+
+
+def _as_told(config: Config) -> Config:
+    """The settings with what was said of the cameras: a calibration stays, and so does a lens for each photo."""
+    fix_intrinsics = config.mapping.fix_intrinsics or bool(config.features.camera_params)
+    tie_lenses = config.mapping.tie_lenses and config.features.camera_mode != "image"
+    return replace(config, mapping=replace(config.mapping, fix_intrinsics=fix_intrinsics, tie_lenses=tie_lenses))
 
 
 @dataclass(frozen=True, eq=False)
