@@ -16,7 +16,7 @@ import numpy as np
 
 from vgpa.colmap.cameras import mean_focal_px
 from vgpa.errors import NoModelError
-from vgpa.geometry.rotation import FloatArray, IntArray
+from vgpa.geometry.rotation import BoolArray, FloatArray, IntArray
 from vgpa.mapping.cover import covering_tracks
 from vgpa.mapping.one_round import Given, run_until_settled
 from vgpa.mapping.triangulate import PointFilter, observation_errors_px, triangulate
@@ -51,8 +51,8 @@ def tie_lenses(free: Reconstruction, given: Given) -> tuple[Reconstruction, Give
     for _ in range(MAX_TRIALS):
         if not groups:
             break
-        tied = replace(given, images=_tied(given.images, given.images, groups))
-        start = replace(free, images=_tied(free.images, given.images, groups))
+        tied = replace(given, images=_tied(given.images, groups, free.poses.is_known))
+        start = replace(free, images=_tied(free.images, groups, free.poses.is_known))
         try:
             model = run_until_settled(start, tied, replace(given.config.rounds[0], max_runs=MAX_RUNS))
         except NoModelError:
@@ -95,12 +95,12 @@ def _may_be_one(model: Reconstruction, registered: IntArray) -> bool:
     return bool(np.quantile(off, 0.75) <= MAX_SPREAD)
 
 
-def _tied(images: ImageSet, given: ImageSet, groups: list[IntArray]) -> ImageSet:
-    """The images with one camera for each group, whose every parameter is the group's median."""
-    camera_idx, cameras = given.camera_idx.copy(), list(images.cameras)
+def _tied(images: ImageSet, groups: list[IntArray], is_told: BoolArray) -> ImageSet:
+    """The images with one camera for each group: of every parameter the median of those images that tell it."""
+    camera_idx, cameras = images.camera_idx.copy(), list(images.cameras)
     for group in groups:
-        params = np.median([images.camera_of(k).params for k in group.tolist()], axis=0)
-        camera_idx[group] = given.camera_idx[group[0]]
+        params = np.median([images.camera_of(k).params for k in group[is_told[group]].tolist()], axis=0)
+        camera_idx[group] = images.camera_idx[group[0]]
         cameras[camera_idx[group[0]]] = replace(images.camera_of(group[0]), params=params)
     return replace(images, camera_idx=camera_idx, cameras=tuple(cameras))
 
