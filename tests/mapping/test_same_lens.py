@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.synthetic import FOCAL_PX, make_problem
 from vgpa import config as presets
 from vgpa.frontend.tracks import build_tracks
+from vgpa.mapping.extend import without_images
 from vgpa.mapping.one_round import Given, model_of, run_round
 from vgpa.mapping.same_lens import tie_lenses, untie_lenses
 from vgpa.mapping.triangulate import Points
@@ -31,11 +32,11 @@ def own_cameras(images: ImageSet, source: FocalSource = FocalSource.GUESS) -> Im
 
 
 @cache
-def zoomed(num_zoomed: int, factor: float) -> Problem:
+def zoomed(num_zoomed: int, factor: float, num: int = NUM) -> Problem:
     """A camera for each image; the first images see with a longer lens."""
-    problem = make_problem(NUM, 150, noise_px=0.3).problem
+    problem = make_problem(num, 150, noise_px=0.3).problem
     keypoints = problem.keypoints
-    factors = np.where(np.arange(NUM) < num_zoomed, factor, 1.0)[:, None]
+    factors = np.where(np.arange(num) < num_zoomed, factor, 1.0)[:, None]
     centre = problem.images.cameras[0].params[2:]
     xy_px = centre + np.repeat(factors, keypoints.num_of(), axis=0) * (keypoints.xy_px - centre)
     return replace(problem, images=own_cameras(problem.images), keypoints=replace(keypoints, xy_px=xy_px))
@@ -45,7 +46,7 @@ def after_first_round(problem: Problem) -> tuple[Reconstruction, Given]:
     """The model when lenses are to be tied, and what is given."""
     config = presets.default()
     given = Given(problem.images, problem.keypoints, build_tracks(problem, config.graph), config.mapping, 1)
-    poses = Poses.of_all(make_problem(NUM, 150).cam_from_world)
+    poses = Poses.of_all(make_problem(len(problem.images), 150).cam_from_world)
     start = model_of(problem.images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
     first = config.mapping.rounds[0]
     return run_round(start, given, first, given.options(first, start)), given
@@ -59,10 +60,31 @@ def test_one_lens_is_found_to_be_one() -> None:
     assert model.images.camera_of(0).params[0] == pytest.approx(FOCAL_PX, rel=0.005)
 
 
-@pytest.mark.parametrize(("num_zoomed", "factor"), [(NUM // 2, 1.03), (NUM // 2, 1.1), (1, 1.2)])
-def test_other_lenses_are_left_alone(num_zoomed: int, factor: float) -> None:
-    free, given = after_first_round(zoomed(num_zoomed, factor))
+@pytest.mark.parametrize("factor", [1.03, 1.1])
+def test_two_lenses_are_left_alone(factor: float) -> None:
+    free, given = after_first_round(zoomed(NUM // 2, factor))
     assert tie_lenses(free, given) == (free, given)
+
+
+@pytest.mark.parametrize(("num", "factor"), [(20, 1.2), (40, 1.2), (40, 0.8)])
+def test_a_single_other_lens_is_not_overruled_by_many(num: int, factor: float) -> None:
+    free, given = after_first_round(zoomed(1, factor, num))
+    model, _ = tie_lenses(free, given)
+    assert len(set(model.images.camera_idx[1:])) == 1
+    assert model.images.camera_idx[0] != model.images.camera_idx[1]
+    assert model.images.camera_of(0).params[0] == pytest.approx(factor * FOCAL_PX, rel=0.01)
+    assert model.images.camera_of(1).params[0] == pytest.approx(FOCAL_PX, rel=0.01)
+
+
+def test_an_image_that_is_not_placed_keeps_its_own_camera() -> None:
+    """Nothing tells yet that it has the same lens."""
+    free, given = after_first_round(zoomed(0, 1.0))
+    without = without_images(free, np.arange(NUM) == 0)
+    model, tied = tie_lenses(without, given)
+    assert len(set(model.images.camera_idx[1:])) == 1
+    for after, before in ((model.images, without.images), (tied.images, given.images)):
+        assert after.camera_idx[0] == 0
+        np.testing.assert_array_equal(after.camera_of(0).params, before.camera_of(0).params)
 
 
 def test_what_differs_in_size_or_was_told_is_not_one_lens() -> None:
@@ -91,12 +113,16 @@ def test_untied_images_have_the_lens_they_shared(shared_with: list[int]) -> None
     """Whatever is tied to whatever: each image sees with the same parameters as before, by a camera of its own."""
     num = len(shared_with)
     images = own_cameras(replace(make_problem(num, 3).problem.images))
-    own = images.with_cameras(tuple(replace(c, params=c.params + k) for k, c in enumerate(images.cameras)))
+    sources = (FocalSource.GUESS, FocalSource.VOTED)
+    own = images.with_cameras(
+        tuple(replace(c, params=c.params + k, focal_source=sources[k % 2]) for k, c in enumerate(images.cameras))
+    )
     tied = replace(own, camera_idx=np.array([min(group, num - 1) for group in shared_with]))
     untied = untie_lenses(tied, own)
     np.testing.assert_array_equal(untied.camera_idx, own.camera_idx)
     for k in range(num):
         np.testing.assert_array_equal(untied.camera_of(k).params, tied.camera_of(k).params)
+        assert untied.camera_of(k).focal_source is own.camera_of(k).focal_source
 
 
 def test_a_solution_has_a_camera_for_every_image_that_had_one() -> None:
