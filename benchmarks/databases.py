@@ -25,7 +25,6 @@ from statistics import mean
 
 import numpy as np
 import pycolmap
-from numpy.typing import NDArray
 
 from vgpa.benchmark.methods import parse_method
 from vgpa.benchmark.offers import Offer
@@ -37,6 +36,7 @@ from vgpa.colmap.silence import silenced
 from vgpa.colmap.store import StoreImage, sync_store
 from vgpa.colmap.tables import write_keypoints, write_matches
 from vgpa.config import default
+from vgpa.geometry.rotation import IntArray
 from vgpa.scene import Problem
 
 SETTINGS = (
@@ -86,7 +86,7 @@ def make_with_zooms(data: Path, scene: str, folder: Path) -> list[Path]:
     ]
 
 
-def zoomed(problem: Problem, image_idx: NDArray[np.int64], factor: float) -> Problem:
+def zoomed(problem: Problem, image_idx: IntArray, factor: float) -> Problem:
     """The problem with the keypoints of some images as a longer lens sees them, beyond the frame too."""
     keypoints, xy_px = problem.keypoints, problem.keypoints.xy_px.copy()
     for k in image_idx.tolist():

@@ -29,7 +29,7 @@ from vgpa.errors import NoModelError
 from vgpa.evaluate import evaluate
 from vgpa.geometry.rotation import BoolArray
 from vgpa.mapping.extend import without_images
-from vgpa.scene import Reconstruction, ViewGraph
+from vgpa.scene import Problem, Reconstruction, ViewGraph
 from vgpa.solve import solve
 from vgpa.stages import StageLog
 
@@ -65,10 +65,9 @@ def draw_few(graph: ViewGraph, seed: int) -> BoolArray:
 
 
 def run(
-    database: Path, reference: Reconstruction, seed: int, config: Config, are_few: bool
+    problem: Problem, reference: Reconstruction, seed: int, config: Config, are_few: bool
 ) -> tuple[int, int, int, float]:
     """Images kept, images registered, observations and RA-AUC@5 of one draw."""
-    problem = read_problem(database)
     is_kept = draw_few(problem.view_graph, seed) if are_few else draw(len(problem.images), seed)
     num_kept = int(is_kept.sum())
     names = {name for name, kept in zip(problem.images.names, is_kept, strict=True) if kept}
@@ -98,7 +97,8 @@ def main() -> None:
         database, (reference, _) = folder / "database.db", read_model(folder / "reference")
         if given.cameras:
             (database,) = make_with_cameras(data, scene, FOLDER)
-        rows = [run(database, reference, k, config, given.few) for k in range(*given.seeds)]
+        problem = read_problem(database)
+        rows = [run(problem, reference, k, config, given.few) for k in range(*given.seeds)]
         for seed, row in zip(range(*given.seeds), rows, strict=True):
             print(f"{scene} {seed:3d}: {row[1]} of {row[0]} images, {row[2]} observations, {row[3]:.3f}", flush=True)
         print(f"{scene}: {sum(r[1] for r in rows)} of {sum(r[0] for r in rows)}, {mean(r[3] for r in rows):.3f}")

@@ -24,10 +24,10 @@ from vgpa.stages import StageLog
 NUM = 8
 
 
-def own_cameras(images: ImageSet, source: FocalSource = FocalSource.GUESS) -> ImageSet:
+def own_cameras(images: ImageSet) -> ImageSet:
     """A camera for each image, of which nothing is known but its size."""
     given = images.cameras[0]
-    guess = Camera("SIMPLE_RADIAL", given.width_px, given.height_px, np.array([900.0, 500, 400, 0]), source)
+    guess = Camera("SIMPLE_RADIAL", given.width_px, given.height_px, np.array([900.0, 500, 400, 0]))
     return replace(images, camera_idx=np.arange(len(images)), cameras=(guess,) * len(images))
 
 
