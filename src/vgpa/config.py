@@ -162,7 +162,7 @@ class MappingConfig:
     """From poses to a finished model."""
 
     rounds: tuple[BundleRound, ...]
-    """Rounds in order; the last one decides which points stay."""
+    """Rounds in order, two at least; the last one decides which points stay."""
     min_angle_deg: float = 1.0
     """Points whose rays meet at a smaller angle are not used."""
     min_num_points: int = 10

@@ -23,10 +23,10 @@ from vgpa.frontend.strongest import with_strongest_matches
 from vgpa.frontend.tracks import build_tracks
 from vgpa.frontend.witnesses import hear_witnesses
 from vgpa.mapping.extend import extend_model
-from vgpa.mapping.finish import finish_model
+from vgpa.mapping.finish import adjust_and_finish
 from vgpa.mapping.join import joint_poses, with_cameras_of
+from vgpa.mapping.one_round import Given
 from vgpa.mapping.reintegrate import reintegrate
-from vgpa.mapping.rounds import build_model
 from vgpa.mapping.safety import check_cameras
 from vgpa.mapping.same_lens import untie_lenses
 from vgpa.mapping.triangulate import PointFilter, triangulate
@@ -150,11 +150,10 @@ def _solve_group(problem: Problem, group: Problem, image_idx: NDArray[np.int64],
         tracks = build_tracks(trusted, graph)
         are_few = np.count_nonzero(problem.view_graph.degree) <= config.mapping.few_images
         more_tracks = build_tracks(trusted, graph, NUM_AT_EASE) if are_few else tracks
-    with log.stage("bundle adjust"):
-        poses = averaged.poses.scatter(image_idx, len(problem.images))
-        given = (problem.images, poses, problem.keypoints, tracks, config.mapping, config.num_threads)
-        built = build_model(*given, last_tracks=more_tracks if len(more_tracks) > len(tracks) else None)
-    checked, seen = finish_model(problem, built, len(image_idx), config, log)
+    poses = averaged.poses.scatter(image_idx, len(problem.images))
+    given = Given(problem.images, problem.keypoints, tracks, config.mapping, config.num_threads)
+    last_tracks = more_tracks if len(more_tracks) > len(tracks) else None
+    checked, seen = adjust_and_finish(problem, given, poses, last_tracks, len(image_idx), config, log)
     model = checked.model
     checked = replace(checked, model=replace(model, images=untie_lenses(model.images, problem.images)))
     is_suspicious = seen & ~model.poses.is_known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from vgpa.config import Config
 from vgpa.evaluate.scores import score_poses
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rigid import Rigid
-from vgpa.mapping.finish import finish_model
-from vgpa.mapping.rounds import build_model
+from vgpa.mapping import finish
+from vgpa.mapping.finish import adjust_and_finish, finish_model
+from vgpa.mapping.one_round import Given
+from vgpa.mapping.rounds import Rough, build_model, readjust, refine_model
 from vgpa.mapping.triangulate import PointFilter, triangulate
-from vgpa.scene import Poses, Reconstruction, Tracks
+from vgpa.scene import Poses, Problem, Reconstruction, Tracks
 from vgpa.stages import StageLog
 
 NUM, SECOND = 12, np.arange(12) >= 8
@@ -97,3 +100,57 @@ def test_a_good_model_is_the_same_whether_it_is_doubted_or_not(truth: Truth) -> 
     np.testing.assert_array_equal(
         checked.model.poses.cam_from_world.translation, built.poses.cam_from_world.translation
     )
+
+
+def from_start(problem: Problem, start: Reconstruction, config: Config) -> tuple[Reconstruction, list[str]]:
+    """The finished model from a start's poses and tracks, of a group of a few images more; and the stages it took."""
+    log = StageLog()
+    given = Given(problem.images, problem.keypoints, start.tracks, config.mapping, num_threads=1)
+    checked, _ = adjust_and_finish(problem, given, start.poses, None, NUM + 3, config, log)
+    return checked.model, [record.name for record in log.records]
+
+
+def test_a_doubted_model_is_taken_apart_after_its_first_round(truth: Truth) -> None:
+    model, stages = from_start(truth.problem, two_feet(truth, 8.0), fixed())
+    assert stages == ["bundle adjust", "check cameras", "reintegrate images"]
+    assert model.num_registered == NUM
+    assert score_poses(model.poses.cam_from_world, truth.cam_from_world, NUM).rotation_mean_deg < 0.1
+
+
+def test_what_was_taken_apart_rough_is_adjusted_even_if_hardly_any_image_came_back(
+    truth: Truth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adjusted = []
+
+    def adjust(model: Reconstruction, *how: Any) -> Reconstruction:
+        adjusted.append(model.num_registered)
+        return readjust(model, *how)
+
+    monkeypatch.setattr(finish, "READJUST_GROWTH", 10.0)
+    monkeypatch.setattr(finish, "readjust", adjust)
+    finish_model(truth.problem, two_feet(truth, 8.0), NUM + 3, fixed(), StageLog())
+    assert adjusted == []
+    from_start(truth.problem, two_feet(truth, 8.0), fixed())
+    assert adjusted == [NUM]
+
+
+def test_a_doubted_model_that_cannot_grow_goes_through_all_rounds(truth: Truth) -> None:
+    apart = truth.problem.select_edges(np.asarray(np.equal(*SECOND[truth.problem.view_graph.edge_index])))
+    model, stages = from_start(apart, two_feet(truth, 8.0), fixed())
+    assert stages.count("bundle adjust") == 2
+    assert model.num_registered == NUM
+
+
+def test_a_doubted_model_that_may_tell_a_principal_point_goes_through_all_rounds_first(
+    truth: Truth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refined = []
+
+    def refine(rough: Rough, last_tracks: Tracks | None) -> Reconstruction:
+        refined.append(rough)
+        return refine_model(rough, last_tracks)
+
+    monkeypatch.setattr(finish, "refine_model", refine)
+    free = replace(fixed(), mapping=replace(fixed().mapping, fix_intrinsics=False))
+    _, stages = from_start(truth.problem, two_feet(truth, 8.0), free)
+    assert len(refined) == stages.count("bundle adjust") == 1

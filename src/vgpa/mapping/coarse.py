@@ -21,6 +21,8 @@ COARSE_SHRINKAGE = 3.0
 """Factor by which the loss narrows from one coarse round to the next."""
 COARSE_NUM_COVERED = 50
 """Observations that every image keeps in a coarse round: enough to find a place, not to be exact."""
+COARSE_MAX_ITERATIONS = 20
+"""Steps of a coarse round. Where it takes more of them it is lost among wrong tracks, and not found in fifty either."""
 FITTING_ERROR_PX = 12.0
 """Error up to which an observation speaks for poses that may still be coarse."""
 COARSE_ERROR_PER_SCALE = 12.0
@@ -42,7 +44,10 @@ def coarse_rounds(model: Reconstruction, given: Given) -> list[BundleRound]:
     if len(points.xyz) == 0:
         return []
     scale_px = min(_scale_called_for_px(points.error_px), MAX_COARSE_SCALE_PX)
-    coarse, rounds = replace(first, min_num_covered=COARSE_NUM_COVERED, only_unknown_focal=True), []
+    coarse = replace(
+        first, max_iterations=COARSE_MAX_ITERATIONS, min_num_covered=COARSE_NUM_COVERED, only_unknown_focal=True
+    )
+    rounds = []
     while scale_px > first.loss_scale_px * COARSE_SHRINKAGE:
         error_px = max(COARSE_ERROR_PER_SCALE * scale_px, first.max_error_px)
         rounds.append(replace(coarse, max_error_px=error_px, loss_scale_px=scale_px))

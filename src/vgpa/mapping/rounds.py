@@ -6,12 +6,12 @@ and decides what stays. A camera that too few points support is dropped rather t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from vgpa.compute.beside import beside
-from vgpa.config import MappingConfig
+from vgpa.config import BundleRound, MappingConfig
 from vgpa.geometry.rotation import BoolArray
 from vgpa.mapping.coarse import coarse_rounds, run_coarse_rounds
 from vgpa.mapping.cover import sampled_tracks
@@ -40,6 +40,28 @@ PATIENCE = 0.3
 """Factor on the tolerance of a round that frees principal points: they move far in steps that bring little."""
 
 
+@dataclass(frozen=True, eq=False)
+class Rough:
+    """A model after its first round.
+
+    Attributes:
+        model: with the points that the round had use for.
+        given: what it is made from. Images that share a lens have one camera.
+        num_done, num_rounds: rounds so far and in all.
+    """
+
+    model: Reconstruction
+    given: Given
+    num_done: int
+    num_rounds: int
+
+    @property
+    def may_tell_principal_points(self) -> bool:
+        """Whether the last round may find that a principal point is to be free."""
+        last, config = self.given.config.rounds[-1], self.given.config
+        return bool(freeable_cameras(self.model, self.given.options(last, self.model), config).any())
+
+
 def build_model(
     images: ImageSet,
     poses: Poses,
@@ -49,27 +71,51 @@ def build_model(
     num_threads: int,
     last_tracks: Tracks | None = None,
 ) -> Reconstruction:
-    """The model that the tracks support, from approximate poses. Images that share a lens have one camera in it.
+    """The model that the tracks support, from approximate poses. Images that share a lens have one camera in it."""
+    return refine_model(start_model(Given(images, keypoints, tracks, config, num_threads), poses), last_tracks)
+
+
+def start_model(given: Given, poses: Poses) -> Rough:
+    """The model after coarse rounds and the first of the others, from approximate poses."""
+    config = given.config
+    start = model_of(given.images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
+    coarse = coarse_rounds(start, given)
+    num_rounds = len(coarse) + len(config.rounds)
+    model = run_coarse_rounds(start, given, coarse, num_rounds)
+    advance(len(coarse), num_rounds)
+    model = _after_round(model, given, config.rounds[0])
+    if config.tie_lenses and not config.fix_intrinsics:
+        model, given = tie_lenses(model, given)
+    return Rough(model, given, len(coarse) + 1, num_rounds)
+
+
+def refine_model(rough: Rough, last_tracks: Tracks | None = None) -> Reconstruction:
+    """The model after all rounds.
 
     Args:
         last_tracks: for one more last round. More of them may be wrong, so they wait until poses are good.
     """
-    given = Given(images, keypoints, tracks, config, num_threads)
-    start = model_of(images, poses, Points(np.zeros((0, 3)), Tracks.empty(), np.zeros(0)))
-    coarse, fine = coarse_rounds(start, given), config.rounds[:-1] if last_tracks is None else config.rounds
-    num_rounds = len(coarse) + len(fine) + 1
-    model = run_coarse_rounds(start, given, coarse, num_rounds)
-    for number, settings in enumerate(fine, start=len(coarse)):
+    model, given, rounds = rough.model, rough.given, rough.given.config.rounds
+    num_rounds = rough.num_rounds + (last_tracks is not None)
+    for number, settings in enumerate(rounds[1:-1] if last_tracks is None else rounds[1:], start=rough.num_done):
         advance(number, num_rounds)
-        model = run_until_settled(model, given, settings)
-        if config.scale_hanging_groups:
-            model = scale_hanging_groups(model, keypoints, tracks)
-        if number == len(coarse) and config.tie_lenses and not config.fix_intrinsics:
-            model, given = tie_lenses(model, given)
+        model = _after_round(model, given, settings)
     advance(num_rounds - 1, num_rounds)
     last = given if last_tracks is None else replace(given, tracks=last_tracks)
     model = _run_last_round(model, last, checked=given)
-    return model if config.rounds[-1].min_num_covered is None else _with_all_points(model, last)
+    return model if rounds[-1].min_num_covered is None else _with_all_points(model, last)
+
+
+def with_all_points(rough: Rough) -> Reconstruction:
+    """The rough model with the points of every track that fit its poses as well as they must in a finished one."""
+    return _with_all_points(rough.model, rough.given)
+
+
+def _after_round(model: Reconstruction, given: Given, settings: BundleRound) -> Reconstruction:
+    model = run_until_settled(model, given, settings)
+    if given.config.scale_hanging_groups:
+        model = scale_hanging_groups(model, given.keypoints, given.tracks)
+    return model
 
 
 def readjust(model: Reconstruction, keypoints: Keypoints, config: MappingConfig, num_threads: int) -> Reconstruction:
