@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.mapping.built import build_model
 from tests.synthetic import Truth, make_problem
 from vgpa import config as presets
 from vgpa.config import Config, GraphConfig
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rigid import Rigid
 from vgpa.mapping.extend import extend_model, links_to_points
-from vgpa.mapping.rounds import build_model
 from vgpa.mapping.triangulate import observation_errors_px
 from vgpa.scene import Poses, Reconstruction
 
@@ -39,7 +39,7 @@ def partial(truth: Truth, config: Config) -> Reconstruction:
     tracks = build_tracks(problem, GraphConfig())
     poses = Poses.of_all(truth.cam_from_world).keep(~LOST)
     known = tracks.select(np.arange(len(tracks)) < NUM_POINTS - 40)
-    return build_model(problem.images, poses, problem.keypoints, known, config.mapping, num_threads=1)
+    return build_model(problem.images, poses, problem.keypoints, known, config.mapping)
 
 
 def roughly(truth: Truth, partial: Reconstruction) -> Poses:

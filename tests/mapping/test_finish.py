@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from tests.mapping.built import build_model
 from tests.synthetic import Truth, make_problem
 from vgpa import config as presets
 from vgpa.config import Config
@@ -18,7 +19,7 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.mapping import finish
 from vgpa.mapping.finish import adjust_and_finish, finish_model
 from vgpa.mapping.one_round import Given
-from vgpa.mapping.rounds import Rough, build_model, readjust, refine_model
+from vgpa.mapping.rounds import Rough, readjust, refine_model
 from vgpa.mapping.triangulate import PointFilter, triangulate
 from vgpa.scene import Poses, Problem, Reconstruction, Tracks
 from vgpa.stages import StageLog
@@ -95,7 +96,7 @@ def test_a_foot_that_cannot_come_back_stays(truth: Truth) -> None:
 def test_a_good_model_is_the_same_whether_it_is_doubted_or_not(truth: Truth) -> None:
     tracks = build_tracks(truth.problem, fixed().graph)
     poses, problem = Poses.of_all(truth.cam_from_world), truth.problem
-    built = build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping, num_threads=1)
+    built = build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping)
     checked, _ = finish_model(problem, built, NUM + 3, fixed(), StageLog())
     np.testing.assert_array_equal(
         checked.model.poses.cam_from_world.translation, built.poses.cam_from_world.translation

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from tests.mapping.built import build_model
 from tests.synthetic import Truth, make_matches_wrong, make_problem
 from vgpa import config as presets
 from vgpa.config import Config, GraphConfig, ReintegrateConfig
@@ -17,7 +18,6 @@ from vgpa.geometry.rigid import Rigid
 from vgpa.geometry.rotation import rotation_angle_rad
 from vgpa.mapping.extend import links_to_points
 from vgpa.mapping.reintegrate import place_images, reintegrate
-from vgpa.mapping.rounds import build_model
 from vgpa.scene import ImageState, Matches, Poses, Problem, Reconstruction
 from vgpa.solve import solve
 from vgpa.stages import StageLog
@@ -41,7 +41,7 @@ def partial(truth: Truth) -> Reconstruction:
     problem = truth.problem
     poses = Poses.of_all(truth.cam_from_world).keep(~LOST)
     tracks = build_tracks(problem, GraphConfig())
-    return build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping, num_threads=1)
+    return build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping)
 
 
 def find_lost_poses(problem: Problem, model: Reconstruction, wanted: ReintegrateConfig | None = None) -> Poses:
@@ -106,7 +106,7 @@ def test_a_whole_group_comes_back_from_the_member_that_hangs_on_the_model(truth:
     problem = problem.select_edges((j < 8) | (i >= 7))
     poses = Poses.of_all(truth.cam_from_world).keep(~is_lost)
     tracks = build_tracks(problem, GraphConfig())
-    model = build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping, num_threads=1)
+    model = build_model(problem.images, poses, problem.keypoints, tracks, fixed().mapping)
     np.testing.assert_array_equal(np.flatnonzero(find_lost_poses(problem, model).is_known), np.arange(8))
     whole = reintegrate(problem, model, fixed())
     assert whole.num_registered == 10

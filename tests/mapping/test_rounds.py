@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from tests.mapping.built import build_model
 from tests.synthetic import Truth, make_problem
 from vgpa import config as presets
 from vgpa.config import GraphConfig
@@ -16,7 +17,6 @@ from vgpa.evaluate.scores import score_poses
 from vgpa.frontend.tracks import build_tracks
 from vgpa.geometry.rigid import Rigid
 from vgpa.mapping.cover import covering_tracks, well_supported_images
-from vgpa.mapping.rounds import build_model
 from vgpa.scene import Poses, Reconstruction, Tracks
 
 
@@ -31,7 +31,7 @@ def coarse(truth: Truth, angle_deg: float, distance: float) -> Poses:
 def solve(truth: Truth, poses: Poses, preset: str = "default") -> Reconstruction:
     tracks = build_tracks(truth.problem, GraphConfig())
     config = replace(presets.PRESETS[preset]().mapping, fix_intrinsics=True)
-    return build_model(truth.problem.images, poses, truth.problem.keypoints, tracks, config, num_threads=1)
+    return build_model(truth.problem.images, poses, truth.problem.keypoints, tracks, config)
 
 
 @pytest.mark.parametrize("preset", ["default", "fast", "paper"])
@@ -65,7 +65,6 @@ def test_a_lens_that_runs_away_is_held_as_given() -> None:
         replace(problem.keypoints, xy_px=xy_px),
         tracks,
         config,
-        num_threads=1,
     )
     assert model.num_registered == 10
     np.testing.assert_array_equal(model.images.cameras[0].params, given.params)
@@ -103,8 +102,8 @@ def test_a_principal_point_off_centre_is_found_when_the_images_tell() -> None:
     tracks = build_tracks(truth.problem, GraphConfig())
     poses = Poses.of_all(truth.cam_from_world)
     config = presets.default().mapping
-    free = build_model(images, poses, shifted, tracks, config, num_threads=1)
-    held = build_model(images, poses, shifted, tracks, replace(config, fix_intrinsics=True), num_threads=1)
+    free = build_model(images, poses, shifted, tracks, config)
+    held = build_model(images, poses, shifted, tracks, replace(config, fix_intrinsics=True))
     np.testing.assert_allclose(free.images.cameras[0].params[2:], [512, 391], atol=1.0)
     np.testing.assert_allclose(held.images.cameras[0].params[2:], [500, 400])
 
@@ -114,7 +113,7 @@ def test_a_centred_principal_point_is_left_alone() -> None:
     tracks = build_tracks(truth.problem, GraphConfig())
     poses = Poses.of_all(truth.cam_from_world)
     config = presets.default().mapping
-    model = build_model(truth.problem.images, poses, truth.problem.keypoints, tracks, config, num_threads=1)
+    model = build_model(truth.problem.images, poses, truth.problem.keypoints, tracks, config)
     np.testing.assert_array_equal(model.images.cameras[0].params[2:], [500, 400])
 
 

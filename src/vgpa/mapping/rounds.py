@@ -29,7 +29,7 @@ from vgpa.mapping.one_round import (
 from vgpa.mapping.principal_point import explains_principal_point, freeable_cameras
 from vgpa.mapping.same_lens import tie_lenses
 from vgpa.mapping.triangulate import Points, triangulate
-from vgpa.scene import ImageSet, Keypoints, Poses, Reconstruction, Tracks
+from vgpa.scene import Keypoints, Poses, Reconstruction, Tracks
 from vgpa.stages import advance
 
 NUM_READJUSTING = 40
@@ -60,19 +60,6 @@ class Rough:
         """Whether the last round may find that a principal point is to be free."""
         last, config = self.given.config.rounds[-1], self.given.config
         return bool(freeable_cameras(self.model, self.given.options(last, self.model), config).any())
-
-
-def build_model(
-    images: ImageSet,
-    poses: Poses,
-    keypoints: Keypoints,
-    tracks: Tracks,
-    config: MappingConfig,
-    num_threads: int,
-    last_tracks: Tracks | None = None,
-) -> Reconstruction:
-    """The model that the tracks support, from approximate poses. Images that share a lens have one camera in it."""
-    return refine_model(start_model(Given(images, keypoints, tracks, config, num_threads), poses), last_tracks)
 
 
 def start_model(given: Given, poses: Poses) -> Rough:
