@@ -87,7 +87,7 @@ def _is_doubted(model: Reconstruction, num_images: int, config: Config) -> bool:
 def _grown_again(
     problem: Problem, built: Reconstruction, config: Config, log: StageLog, is_rough: bool = False
 ) -> tuple[Checked, NDArray[np.bool_]] | None:
-    """What becomes of a doubted model's firm core, unless that has fewer images than there were."""
+    """What a doubted model's firm core grows to; None where that is fewer images than the model has, or no core."""
     core = without_images(built, ~firm_core(built.tracks, len(built.images)))
     if not MIN_CORE_SIZE <= core.num_registered < built.num_registered:
         return None
